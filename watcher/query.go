@@ -1,0 +1,47 @@
+package watcher
+
+import (
+	"time"
+
+	"github.com/robotswatch/robotswatch/diff"
+	"github.com/robotswatch/robotswatch/fetch"
+	"github.com/robotswatch/robotswatch/robots"
+)
+
+// SiteFilter selects sites; zero fields select all. Pages are ordered by
+// origin.
+type SiteFilter struct {
+	Origin string // exact
+	Search string // substring of the origin
+	Tag    string
+	State  fetch.State
+	// Agent with Access and Source select by effective access.
+	Agent  string
+	Access diff.Level
+	Source robots.Source
+	After  string // cursor: origins greater than this
+	Limit  int    // 0: all
+}
+
+// ChangeFilter selects changes; zero fields select all. Pages are ordered
+// newest first.
+type ChangeFilter struct {
+	Site     string
+	Agent    string // touches this agent
+	Tag      string
+	Kinds    []Kind
+	Severity Severity // at least
+	Since    time.Time
+	Until    time.Time
+	Before   string // cursor: ids smaller than this
+	Limit    int    // 0: all
+	Cosmetic bool   // include kind cosmetic when Kinds is empty
+}
+
+// Tally counts sites by what holds for an agent.
+type Tally struct {
+	Agent  string
+	Access diff.Level
+	Source robots.Source
+	Sites  int
+}
