@@ -1,0 +1,116 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+)
+
+// Exit codes of every command.
+const (
+	exitOK      = 0 // fine
+	exitAnswer  = 1 // the answer is "differs", "disallowed", "problems found"
+	exitTrouble = 2 // could not do it: usage, file, network, store
+)
+
+// errAnswer ends a command whose output has said everything: exit code 1.
+var errAnswer = errors.New("the answer is no")
+
+// app is the process as commands see it: streams, environment, global flags.
+type app struct {
+	stdin          io.Reader
+	stdout, stderr io.Writer
+	getenv         func(string) string
+
+	configFile string
+	logLevel   slog.LevelVar
+	logFormat  string
+}
+
+// main runs one command line and gives its exit code.
+func (a *app) main(ctx context.Context, args []string) int {
+	root := a.root()
+	root.SetArgs(args)
+	switch err := root.ExecuteContext(ctx); {
+	case err == nil:
+		return exitOK
+	case errors.Is(err, errAnswer):
+		return exitAnswer
+	default:
+		fmt.Fprintf(a.stderr, "robotswatch: %v\n", err)
+		return exitTrouble
+	}
+}
+
+func (a *app) root() *cobra.Command {
+	root := &cobra.Command{
+		Use:   "robotswatch",
+		Short: "Says when a site's robots.txt changes what a crawler may fetch",
+		Long: `robotswatch watches the robots.txt of many sites and says when the effective
+access of a crawler changes: not when text changes, but when a path that a
+crawler could fetch becomes forbidden, or free again.`,
+		SilenceUsage:  true,
+		SilenceErrors: true,
+		PersistentPreRunE: func(*cobra.Command, []string) error {
+			return a.checkLogFlags()
+		},
+	}
+	root.SetIn(a.stdin)
+	root.SetOut(a.stdout)
+	root.SetErr(a.stderr)
+	root.CompletionOptions.HiddenDefaultCmd = true
+	pf := root.PersistentFlags()
+	pf.StringVar(&a.configFile, "config", "", "configuration `file` (default $ROBOTSWATCH_CONFIG, ./config.toml, /etc/robotswatch/config.toml)")
+	pf.TextVar(&a.logLevel, "log-level", &a.logLevel, "debug, info, warn or error")
+	pf.StringVar(&a.logFormat, "log-format", "", "text or json (default text on a terminal, else json)")
+	root.AddCommand(
+		a.versionCommand(),
+	)
+	return root
+}
+
+func (a *app) checkLogFlags() error {
+	switch a.logFormat {
+	case "", "text", "json":
+		return nil
+	}
+	return fmt.Errorf("--log-format %q: allowed are text and json", a.logFormat)
+}
+
+// logger writes to stderr. It is made once by each command that logs.
+func (a *app) logger() *slog.Logger {
+	opt := &slog.HandlerOptions{Level: &a.logLevel}
+	if a.logFormat == "text" || a.logFormat == "" && isTerminal(a.stderr) {
+		return slog.New(slog.NewTextHandler(a.stderr, opt))
+	}
+	return slog.New(slog.NewJSONHandler(a.stderr, opt))
+}
+
+func isTerminal(w any) bool {
+	f, ok := w.(*os.File)
+	return ok && term.IsTerminal(int(f.Fd()))
+}
+
+// configPath is the configuration file that a command uses: the flag, else
+// the environment, else the first of the usual places that exists.
+func (a *app) configPath() (string, error) {
+	if a.configFile != "" {
+		return a.configFile, nil
+	}
+	if p := a.getenv("ROBOTSWATCH_CONFIG"); p != "" {
+		return p, nil
+	}
+	usual := []string{"config.toml", "/etc/robotswatch/config.toml"}
+	for _, p := range usual {
+		if _, err := os.Stat(p); err == nil {
+			return p, nil
+		}
+	}
+	return "", fmt.Errorf("no configuration: neither %s nor %s exists; name one with --config or $ROBOTSWATCH_CONFIG", usual[0], usual[1])
+}

@@ -1,0 +1,41 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"strings"
+	"testing"
+)
+
+// runApp runs one command line in this process.
+func runApp(t *testing.T, stdin string, args ...string) (code int, stdout, stderr string) {
+	t.Helper()
+	var out, errs bytes.Buffer
+	a := &app{stdin: strings.NewReader(stdin), stdout: &out, stderr: &errs, getenv: func(string) string { return "" }}
+	code = a.main(context.Background(), args)
+	return code, out.String(), errs.String()
+}
+
+func TestUsageErrorsExitWith2AndSayWhatIsAllowed(t *testing.T) {
+	for _, tc := range []struct {
+		args []string
+		want string
+	}{
+		{[]string{"nonsense"}, `unknown command "nonsense"`},
+		{[]string{"version", "--log-format", "xml"}, "allowed are text and json"},
+		{[]string{"version", "--log-level", "loud"}, "loud"},
+		{[]string{"version", "extra"}, "extra"},
+	} {
+		code, _, stderr := runApp(t, "", tc.args...)
+		if code != exitTrouble || !strings.Contains(stderr, tc.want) {
+			t.Errorf("%v: exit %d, stderr %q; want exit 2 and %q", tc.args, code, stderr, tc.want)
+		}
+	}
+}
+
+func TestVersionNamesTheProgram(t *testing.T) {
+	code, out, _ := runApp(t, "", "version")
+	if code != exitOK || !strings.HasPrefix(out, "robotswatch ") {
+		t.Errorf("exit %d, output %q", code, out)
+	}
+}

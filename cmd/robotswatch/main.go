@@ -1,0 +1,22 @@
+// Command robotswatch watches the robots.txt of many sites and says when the
+// effective access of a crawler changes.
+package main
+
+import (
+	"context"
+	"os"
+	"os/signal"
+	"syscall"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	a := &app{
+		stdin:  os.Stdin,
+		stdout: os.Stdout,
+		stderr: os.Stderr,
+		getenv: os.Getenv,
+	}
+	os.Exit(a.main(ctx, os.Args[1:]))
+}
