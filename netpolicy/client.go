@@ -1,0 +1,41 @@
+package netpolicy
+
+import (
+	"net"
+	"net/http"
+	"time"
+)
+
+// Limits of a Client, which talks to receivers of messages.
+const (
+	clientConnectTimeout = 10 * time.Second
+	clientIdleTimeout    = 30 * time.Second
+	clientMaxHeaderBytes = 64 << 10
+)
+
+// Client is an HTTP client for requests of our own making (receivers of
+// messages), whose connections obey the policy: whatever a receiver's name
+// resolves to, the address is checked when it is connected to. The timeout
+// covers a whole exchange, body included.
+//
+// Redirects are not followed: a message goes where the configuration says, so
+// a 3xx comes back as the answer. There are no cookies, and proxy variables of
+// the environment are ignored, since a proxy would connect for us unchecked.
+func Client(p Policy, timeout time.Duration) *http.Client {
+	dialer := p.Dialer(net.Dialer{Timeout: clientConnectTimeout})
+	return &http.Client{
+		Timeout: timeout,
+		Transport: &http.Transport{
+			DialContext:            dialer.DialContext,
+			ForceAttemptHTTP2:      true,
+			TLSHandshakeTimeout:    clientConnectTimeout,
+			IdleConnTimeout:        clientIdleTimeout,
+			MaxIdleConnsPerHost:    2,
+			MaxResponseHeaderBytes: clientMaxHeaderBytes,
+		},
+		CheckRedirect: func(*http.Request, []*http.Request) error {
+			return http.ErrUseLastResponse
+		},
+	}
+}
+
