@@ -70,6 +70,7 @@ crawler could fetch becomes forbidden, or free again.`,
 	pf.TextVar(&a.logLevel, "log-level", &a.logLevel, "debug, info, warn or error")
 	pf.StringVar(&a.logFormat, "log-format", "", "text or json (default text on a terminal, else json)")
 	root.AddCommand(
+		a.agentsCommand(),
 		a.versionCommand(),
 	)
 	return root
