@@ -34,8 +34,13 @@ type Routed struct {
 // Store is what the daemon needs of storage.
 type Store interface {
 	// Claim leases up to n due sites, oldest due first. A site is leased to
-	// one caller at a time; a lease that runs out is due again.
+	// one caller at a time; a lease that runs out is due again. A site whose
+	// next check lies more than MaxGap ahead is due too: the clock was set
+	// back since it was planned.
 	Claim(ctx context.Context, now time.Time, n int, lease time.Duration) ([]Lease, error)
+	// ClaimSites leases the active sites among origins, due or not, except
+	// those that are leased to somebody else just now.
+	ClaimSites(ctx context.Context, now time.Time, origins []string, lease time.Duration) ([]Lease, error)
 	// Record writes results in one transaction: sites, observations, bodies,
 	// changes and deliveries, all or nothing. Results whose lease was lost are
 	// dropped and counted.
