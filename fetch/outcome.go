@@ -63,4 +63,5 @@ type Request struct {
 	Origin   string // https://example.com
 	ETag     string // validators of the last good answer; both "" for a full GET
 	Modified string
+	FinalURL string // that they came from; "" is the site's own /robots.txt
 }

@@ -1,0 +1,152 @@
+package fetch
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"runtime"
+	"strings"
+
+	"github.com/andybalholm/brotli"
+	"github.com/klauspost/compress/gzip"
+	"github.com/klauspost/compress/zstd"
+)
+
+const (
+	// bombRatio: a body that unpacks to more than max octets from less than
+	// this share of them is an attack. Real files of that size pack 3 to 20
+	// to one.
+	bombRatio = 100
+	// maxZstdWindow is what HTTP allows (RFC 9659).
+	maxZstdWindow = 8 << 20
+)
+
+// decoders unpack bodies that have been received whole, so that a decoder is
+// only held while it computes. As many as there are processors are enough, and
+// bound the memory that hostile window sizes can claim.
+type decoders struct{ free chan *decoder }
+
+type decoder struct {
+	gzip   gzip.Reader
+	brotli *brotli.Reader
+	zstd   *zstd.Decoder
+	buf    []byte // of the last result
+}
+
+func newDecoders() decoders {
+	d := decoders{free: make(chan *decoder, runtime.GOMAXPROCS(0))}
+	for range cap(d.free) {
+		d.free <- nil // made on first use
+	}
+	return d
+}
+
+// decoded is a body without its content encoding.
+type decoded struct {
+	data []byte // at most max octets; valid until the decoder is used again
+	more bool   // the body goes on
+	bomb bool
+}
+
+// with hands the decoded body to use. The body's octets are gone when use
+// returns. Its error says what is wrong with the encoding;
+// io.ErrUnexpectedEOF inside means that the packed body is incomplete.
+func (d decoders) with(h http.Header, raw []byte, max int64, use func(decoded)) error {
+	coding := contentCoding(h, raw)
+	if coding == "" {
+		use(cut(raw, max))
+		return nil
+	}
+	dec := <-d.free
+	if dec == nil {
+		dec = new(decoder)
+	}
+	defer func() {
+		if cap(dec.buf) > maxPooledBody {
+			dec = nil // so are its windows: rare, let them go
+		}
+		d.free <- dec
+	}()
+	r, err := dec.reader(coding, raw)
+	if err == nil {
+		dec.buf, err = readUpTo(r, dec.buf[:0], max+1)
+	}
+	body := cut(dec.buf, max)
+	incomplete := errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF)
+	switch {
+	case body.more:
+		body.bomb = int64(len(raw))*bombRatio < max
+	case incomplete && int64(len(raw)) > max:
+		body.more = true // we cut it ourselves
+	case incomplete:
+		return fmt.Errorf("the %s encoding: %w", coding, io.ErrUnexpectedEOF)
+	case err != nil:
+		return fmt.Errorf("the %s encoding is broken: %w", coding, err)
+	}
+	use(body)
+	return nil
+}
+
+func cut(b []byte, max int64) decoded {
+	if int64(len(b)) > max {
+		return decoded{data: b[:max], more: true}
+	}
+	return decoded{data: b}
+}
+
+// reader starts decoding raw.
+func (d *decoder) reader(coding string, raw []byte) (io.Reader, error) {
+	in := bytes.NewReader(raw)
+	switch coding {
+	case "gzip":
+		return &d.gzip, d.gzip.Reset(in)
+	case "br":
+		if d.brotli == nil {
+			d.brotli = brotli.NewReader(in)
+			return d.brotli, nil
+		}
+		return d.brotli, d.brotli.Reset(in)
+	default: // zstd
+		if d.zstd == nil {
+			var err error
+			d.zstd, err = zstd.NewReader(nil, zstd.WithDecoderConcurrency(1),
+				zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxWindow(maxZstdWindow))
+			if err != nil {
+				return nil, err
+			}
+		}
+		return d.zstd, d.zstd.Reset(in)
+	}
+}
+
+var (
+	gzipMagic = []byte{0x1f, 0x8b}
+	zstdMagic = []byte{0x28, 0xb5, 0x2f, 0xfd}
+)
+
+// contentCoding is the coding that really was applied: "gzip", "br", "zstd" or
+// "". Some servers name a coding and send plain text, which gzip and zstd show
+// by the missing magic number and brotli by its own words.
+func contentCoding(h http.Header, raw []byte) string {
+	v := h.Get("Content-Encoding")
+	if v == "" || len(raw) == 0 {
+		return ""
+	}
+	switch strings.ToLower(strings.TrimSpace(v)) {
+	case "gzip", "x-gzip":
+		if bytes.HasPrefix(raw, gzipMagic) {
+			return "gzip"
+		}
+	case "zstd":
+		if bytes.HasPrefix(raw, zstdMagic) {
+			return "zstd"
+		}
+	case "br":
+		if !hasDirective(raw) {
+			return "br"
+		}
+	}
+	return ""
+}
