@@ -1,5 +1,10 @@
 package robots
 
+import (
+	"fmt"
+	"sync"
+)
+
 // Source says where the rules that apply to an agent come from
 // (RFC 9309, 2.2.1).
 type Source string
@@ -21,6 +26,17 @@ const (
 	ReadingRFC9309 Reading = "rfc9309"
 	ReadingGoogle  Reading = "google"
 )
+
+// ParseReading finds a reading by its name; "" is RFC 9309.
+func ParseReading(name string) (Reading, error) {
+	switch r := Reading(name); r {
+	case "":
+		return ReadingRFC9309, nil
+	case ReadingRFC9309, ReadingGoogle:
+		return r, nil
+	}
+	return "", fmt.Errorf("unknown reading %q: want %s or %s", name, ReadingRFC9309, ReadingGoogle)
+}
 
 // Options say how to read a file. The zero value is RFC 9309 with
 // DefaultMaxBytes.
@@ -47,6 +63,29 @@ const (
 	KindOther   // a known record that we do not interpret (Host, Clean-param, Noindex, ...)
 	KindUnknown // anything else, kept as it is
 )
+
+// String is the key as it ought to be written where there is one.
+func (k Kind) String() string {
+	switch k {
+	case KindBlank:
+		return "blank"
+	case KindUserAgent:
+		return "User-agent"
+	case KindAllow:
+		return "Allow"
+	case KindDisallow:
+		return "Disallow"
+	case KindSitemap:
+		return "Sitemap"
+	case KindCrawlDelay:
+		return "Crawl-delay"
+	case KindSignal:
+		return "signal"
+	case KindOther:
+		return "other"
+	}
+	return "unknown"
+}
 
 // Record is one line that is not blank, in file order.
 type Record struct {
@@ -117,7 +156,9 @@ type File struct {
 	Bytes     int  // size of the input
 	Lines     int
 
-	reading Reading
+	reading   Reading
+	indexOnce sync.Once
+	indexed   *index
 }
 
 // Rules are the effective rules of one agent: groups selected and merged
@@ -130,7 +171,12 @@ type Rules struct {
 	GroupLines []int // first lines of the groups that were merged
 
 	reading Reading
+	set     *merged // nil when put together by hand
 }
+
+// Reading is how the rules were read, and how paths are to be normalised to
+// be compared with their patterns.
+func (r *Rules) Reading() Reading { return r.reading }
 
 // Decision is the verdict on one path (2.2.2).
 type Decision struct {
