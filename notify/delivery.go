@@ -11,6 +11,7 @@ type Delivery struct {
 	ID        int64
 	Receiver  string
 	GroupKey  string
+	Status    Status
 	Change    watcher.Change
 	CreatedAt time.Time
 	Attempts  int

@@ -1,0 +1,151 @@
+package notify
+
+import (
+	"fmt"
+	"io"
+	"log/slog"
+	"time"
+
+	"github.com/robotswatch/robotswatch/fetch"
+	"github.com/robotswatch/robotswatch/watcher"
+)
+
+// Types of receivers.
+const (
+	TypeSlack        = "slack"
+	TypeWebhook      = "webhook"
+	TypeShoutrrr     = "shoutrrr"
+	TypeLog          = "log"
+	TypeExec         = "exec"
+	TypeAlertmanager = "alertmanager"
+)
+
+// Mode says when a receiver gets its messages.
+type Mode string
+
+const (
+	Immediate Mode = "immediate"
+	Digest    Mode = "digest"
+)
+
+// Defaults of a receiver, as the configuration documents them.
+const (
+	DefaultGroupWait = 30 * time.Second
+	DefaultMaxAge    = 72 * time.Hour
+	DefaultTimeout   = 15 * time.Second
+	DefaultMaxHourly = 60 // messages an hour, for receivers that people read
+)
+
+// Secret is a value that does not print: every formatter and encoder gets
+// asterisks. It stands behind a pointer, since fmt shows unexported fields
+// without asking their methods.
+type Secret struct{ value *string }
+
+// NewSecret hides a value.
+func NewSecret(value string) Secret { return Secret{&value} }
+
+// Reveal gives the value; "" when none was set.
+func (s Secret) Reveal() string {
+	if s.value == nil {
+		return ""
+	}
+	return *s.value
+}
+
+// IsSet reports whether there is a value.
+func (s Secret) IsSet() bool { return s.Reveal() != "" }
+
+func (s Secret) String() string {
+	if !s.IsSet() {
+		return ""
+	}
+	return "********"
+}
+
+// Format keeps every verb from printing the value.
+func (s Secret) Format(f fmt.State, _ rune) { io.WriteString(f, s.String()) }
+
+// MarshalText keeps encoders from printing the value.
+func (s Secret) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
+
+// LogValue keeps slog from printing the value.
+func (s Secret) LogValue() slog.Value { return slog.StringValue(s.String()) }
+
+// ReceiverConfig says what one receiver wants and how it is reached.
+type ReceiverConfig struct {
+	Name string
+	Type string
+
+	Mode        Mode          // "" is Immediate
+	GroupWait   time.Duration // 0 sends at once
+	MaxAge      time.Duration // 0 is DefaultMaxAge
+	Timeout     time.Duration // of one attempt; 0 is DefaultTimeout
+	MaxPerHour  int           // messages; 0 is no limit
+	Digest      string        // cron schedule of mode digest
+	DigestEmpty bool          // say "nothing changed" too
+	Quiet       []QuietHours
+
+	// What it wants; empty takes everything that is sent by default.
+	MinSeverity watcher.Severity // "" is warning
+	Kinds       []watcher.Kind   // empty: access, state, signal
+	Agents      []string         // tokens or catalogue groups
+	Tags        []string         // any of these; "!tag" none of those
+	States      []fetch.State    // state before or after is one of these
+
+	Slack        SlackConfig
+	Webhook      WebhookConfig
+	Shoutrrr     ShoutrrrConfig
+	Exec         ExecConfig
+	Alertmanager AlertmanagerConfig
+}
+
+// SlackConfig reaches a channel by incoming webhook, or by token and channel.
+type SlackConfig struct {
+	WebhookURL Secret
+	Token      Secret
+	Channel    string
+	APIURL     string // "" is Slack's own
+}
+
+// WebhookConfig reaches an endpoint after the Standard Webhooks
+// specification. With two secrets each request carries both signatures, so
+// that the endpoint can be moved from one to the other.
+type WebhookConfig struct {
+	URL     Secret // may carry a token
+	Secrets []Secret
+}
+
+// ShoutrrrConfig lists service URLs, which carry credentials.
+type ShoutrrrConfig struct {
+	URLs []Secret
+}
+
+// ExecConfig runs a command for each change, with the event as JSON on stdin.
+type ExecConfig struct {
+	Command []string // program and arguments; no shell
+}
+
+// AlertmanagerConfig reaches one or more Alertmanagers, all of which get
+// every alert.
+type AlertmanagerConfig struct {
+	URLs     []Secret // base, e.g. http://127.0.0.1:9093
+	Username string
+	Password Secret
+	Token    Secret // bearer
+}
+
+// scope says how many changes one message tells.
+func (c ReceiverConfig) scope() scope {
+	switch c.Type {
+	case TypeWebhook, TypeExec, TypeAlertmanager:
+		return eachChange
+	}
+	return eachGroup
+}
+
+type scope int
+
+const (
+	eachGroup  scope = iota // people: changes that say the same are one message
+	eachChange              // programs: one event, one message
+)

@@ -1,0 +1,47 @@
+package notify
+
+import (
+	"fmt"
+	"log/slog"
+
+	"github.com/robotswatch/robotswatch/netpolicy"
+)
+
+// Means are what senders are made of.
+type Means struct {
+	Policy netpolicy.Policy // which addresses receivers may have
+	Bodies Bodies           // nil: no text diffs
+	Log    *slog.Logger     // where log receivers write
+	Links  Links
+}
+
+// Targets makes the senders of all receivers. Every problem is reported, not
+// only the first; no error quotes a secret.
+func Targets(receivers []ReceiverConfig, m Means) ([]Target, error) {
+	var targets []Target
+	for _, c := range receivers {
+		s, err := newSender(c, m)
+		if err != nil {
+			return nil, fmt.Errorf("receiver %q: %w", c.Name, err)
+		}
+		targets = append(targets, Target{Config: c, Sender: s})
+	}
+	return targets, nil
+}
+
+func newSender(c ReceiverConfig, m Means) (Sender, error) {
+	timeout := c.Timeout
+	if timeout == 0 {
+		timeout = DefaultTimeout
+	}
+	client := netpolicy.Client(m.Policy, timeout)
+	switch c.Type {
+	case TypeSlack:
+		return NewSlack(c.Slack, client, m.Bodies)
+	case TypeWebhook:
+		return NewWebhook(c.Webhook, client)
+	case TypeLog:
+		return NewLog(m.Log.With("receiver", c.Name)), nil
+	}
+	return nil, fmt.Errorf("unknown type %q; allowed are alertmanager, exec, log, shoutrrr, slack, webhook", c.Type)
+}

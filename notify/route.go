@@ -1,0 +1,193 @@
+package notify
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"hash"
+	"slices"
+	"strings"
+
+	"github.com/robotswatch/robotswatch/agents"
+	"github.com/robotswatch/robotswatch/diff"
+	"github.com/robotswatch/robotswatch/fetch"
+	"github.com/robotswatch/robotswatch/watcher"
+)
+
+// Router says which receivers want a change. It is immutable, pure and safe
+// for concurrent use.
+type Router struct {
+	routes []route
+}
+
+type route struct {
+	name        string
+	stateful    bool // shows what is the case now, so needs the end of what it showed
+	minSeverity int
+	kinds       []watcher.Kind
+	agents      map[string]bool // lower-case tokens; nil: the watched ones
+	with        []string        // tags
+	without     []string
+	states      []fetch.State
+}
+
+// DefaultKinds are sent to receivers that ask for none.
+func DefaultKinds() []watcher.Kind {
+	return []watcher.Kind{watcher.KindAccess, watcher.KindState, watcher.KindSignal}
+}
+
+// NewRouter compiles the wishes of receivers. An unknown catalogue group is an
+// error.
+func NewRouter(receivers []ReceiverConfig, cat *agents.Catalogue) (*Router, error) {
+	r := &Router{}
+	for _, c := range receivers {
+		rt := route{
+			name:     c.Name,
+			stateful: c.Type == TypeAlertmanager,
+			kinds:    c.Kinds,
+			states:   c.States,
+		}
+		if len(rt.kinds) == 0 {
+			rt.kinds = DefaultKinds()
+		}
+		rt.minSeverity = rank(c.MinSeverity)
+		if c.MinSeverity == "" {
+			rt.minSeverity = rank(watcher.Warning)
+		}
+		for _, t := range c.Tags {
+			if not, ok := strings.CutPrefix(t, "!"); ok {
+				rt.without = append(rt.without, not)
+			} else {
+				rt.with = append(rt.with, t)
+			}
+		}
+		if len(c.Agents) > 0 {
+			list, err := cat.Expand(c.Agents)
+			if err != nil {
+				return nil, fmt.Errorf("receiver %q: agents: %w", c.Name, err)
+			}
+			rt.agents = make(map[string]bool, len(list))
+			for _, a := range list {
+				rt.agents[strings.ToLower(a.Token)] = true
+			}
+		}
+		r.routes = append(r.routes, rt)
+	}
+	return r, nil
+}
+
+// Route gives the receivers that want a change, in configured order, and the
+// key of the group of changes that say the same. Backfilled and expected
+// changes are wanted by nobody.
+func (r *Router) Route(c watcher.Change) (receivers []string, groupKey string) {
+	if c.Backfilled || c.Expected != "" {
+		return nil, ""
+	}
+	for i := range r.routes {
+		if r.routes[i].wants(c) {
+			receivers = append(receivers, r.routes[i].name)
+		}
+	}
+	if len(receivers) == 0 {
+		return nil, ""
+	}
+	return receivers, GroupKey(c)
+}
+
+func (rt *route) wants(c watcher.Change) bool {
+	if !slices.Contains(rt.kinds, c.Kind) || !rt.severe(c) || !rt.tagged(c.Tags) {
+		return false
+	}
+	if len(rt.states) > 0 && !slices.Contains(rt.states, c.State.Before) && !slices.Contains(rt.states, c.State.After) {
+		return false
+	}
+	if rt.agents == nil {
+		return c.Watched
+	}
+	if !aboutAgents(c) {
+		return true
+	}
+	return slices.ContainsFunc(touched(c), func(a string) bool { return rt.agents[strings.ToLower(a)] })
+}
+
+// severe also lets pass the end of an outage to a receiver that was told of
+// its beginning and shows it until then.
+func (rt *route) severe(c watcher.Change) bool {
+	if rank(c.Severity) >= rt.minSeverity {
+		return true
+	}
+	return rt.stateful && c.Kind == watcher.KindState && !c.State.Before.Readable()
+}
+
+func (rt *route) tagged(tags []string) bool {
+	has := func(t string) bool { return slices.Contains(tags, t) }
+	if slices.ContainsFunc(rt.without, has) {
+		return false
+	}
+	return len(rt.with) == 0 || slices.ContainsFunc(rt.with, has)
+}
+
+// aboutAgents reports whether a change names agents; others concern all.
+func aboutAgents(c watcher.Change) bool {
+	return c.Kind == watcher.KindAccess || c.Kind == watcher.KindCrawlDelay
+}
+
+// touched lists the agents that a change names.
+func touched(c watcher.Change) []string {
+	var list []string
+	for _, a := range c.Agents {
+		list = append(list, a.Agent)
+	}
+	for _, d := range c.CrawlDelays {
+		list = append(list, d.Agent)
+	}
+	return list
+}
+
+func rank(s watcher.Severity) int {
+	switch s {
+	case watcher.Critical:
+		return 2
+	case watcher.Warning:
+		return 1
+	}
+	return 0
+}
+
+// GroupKey is equal for changes that say the same of different sites: kind,
+// cause, states, and for each agent the direction and the levels before and
+// after; the same new values for what is not about access. What names things
+// of one site only (sitemaps, text) is never grouped over sites.
+func GroupKey(c watcher.Change) string {
+	h := sha256.New()
+	put(h, string(c.Kind), string(c.Severity), string(c.Cause), c.Managed, c.Unstable)
+	put(h, string(c.State.Before), string(c.State.After))
+	list := slices.Clone(c.Agents)
+	slices.SortFunc(list, func(a, b diff.AgentChange) int { return strings.Compare(a.Agent, b.Agent) })
+	for _, a := range list {
+		put(h, a.Agent, string(a.Direction), string(a.Before.Level), string(a.After.Level))
+	}
+	switch c.Kind {
+	case watcher.KindState:
+		put(h, string(c.Reason))
+	case watcher.KindSignal:
+		for _, s := range c.Signals {
+			put(h, s.Scope, s.Name, s.Path, s.Before, s.After)
+		}
+	case watcher.KindCrawlDelay:
+		for _, d := range c.CrawlDelays {
+			put(h, d.Agent, seconds(d.Before), seconds(d.After))
+		}
+	case watcher.KindSitemap, watcher.KindCosmetic:
+		put(h, c.Site)
+	}
+	return hex.EncodeToString(h.Sum(nil)[:16])
+}
+
+// put writes fields so that no two lists of them look alike.
+func put(h hash.Hash, fields ...string) {
+	for _, f := range fields {
+		fmt.Fprintf(h, "%d:%s", len(f), f)
+	}
+	h.Write([]byte{0})
+}

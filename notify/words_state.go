@@ -1,0 +1,76 @@
+package notify
+
+import (
+	"github.com/robotswatch/robotswatch/fetch"
+	"github.com/robotswatch/robotswatch/watcher"
+)
+
+// stateName is a state in plain words.
+func stateName(s fetch.State) string {
+	switch s {
+	case fetch.Policy:
+		return "a robots.txt"
+	case fetch.Absent:
+		return "no robots.txt"
+	case fetch.Denied:
+		return "access refused"
+	case fetch.Unreachable:
+		return "unreachable"
+	case fetch.NotRobots:
+		return "something that is no robots.txt"
+	}
+	return "not checked yet"
+}
+
+func stateVerdict(c watcher.Change) verdict {
+	before, after := c.State.Before, c.State.After
+	switch {
+	case before == after:
+		return of("keeps changing its answer", "keep changing their answer")
+	case after == fetch.Unreachable:
+		return of("robots.txt unreachable", "cannot be reached for their robots.txt")
+	case after == fetch.Denied:
+		return of("refuses access to its robots.txt", "refuse access to their robots.txt")
+	case after == fetch.NotRobots:
+		return of("answers with something that is no robots.txt", "answer with something that is no robots.txt")
+	case !before.Readable() && before != fetch.Pending:
+		return of("robots.txt readable again", "have a readable robots.txt again")
+	case after == fetch.Absent:
+		return of("has no robots.txt any more", "have no robots.txt any more")
+	}
+	return of("has a robots.txt now", "have a robots.txt now")
+}
+
+// stateLines say what was seen and what it means for crawlers.
+func stateLines(c watcher.Change) []Line {
+	lines := []Line{{plain("before: " + stateName(c.State.Before) + " → after: " + stateName(c.State.After))}}
+	if c.Reason != "" || c.Detail != "" {
+		line := Line{plain("Seen: ")}
+		switch {
+		case c.Detail != "":
+			line = append(line, code(visible(c.Detail, maxValueShown)))
+		default:
+			line = append(line, code(visible(string(c.Reason), maxValueShown)))
+		}
+		lines = append(lines, line)
+	}
+	return append(lines, Line{plain(consequence(c))})
+}
+
+// consequence is what the state means for access (RFC 9309, 2.3.1).
+func consequence(c watcher.Change) string {
+	switch c.State.After {
+	case fetch.Unreachable:
+		return "Crawlers that follow RFC 9309 must take the whole site as blocked until it answers."
+	case fetch.Denied:
+		if c.Severity == watcher.Critical {
+			return "Taken as blocked for all crawlers, as configured."
+		}
+		return "RFC 9309 lets crawlers fetch everything then; many sites mean the opposite."
+	case fetch.NotRobots:
+		return "The last good policy stays in force."
+	case fetch.Absent:
+		return "Without a robots.txt every crawler may fetch everything."
+	}
+	return "Its rules decide again."
+}

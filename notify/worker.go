@@ -1,0 +1,377 @@
+package notify
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"time"
+
+	"github.com/robfig/cron/v3"
+
+	"github.com/robotswatch/robotswatch/watcher"
+)
+
+// Limits of the dispatcher.
+const (
+	minBackoff    = time.Second
+	maxBackoff    = 10 * time.Minute // between attempts at one message
+	maxPause      = 5 * time.Minute  // between attempts at one failing receiver
+	maxRetryAfter = time.Hour        // a receiver that asks for more is asked again after this
+	idlePoll      = 10 * time.Second // looks at the outbox without being poked
+	leaseTime     = time.Minute
+	groupsPerLook = 100
+	eachPerLook   = 50
+	// A group that keeps growing is held until it rests for group_wait, at
+	// most this many times group_wait.
+	maxGroupWaits = 5
+	// sampleChanges of a group are read and rendered; the rest is counted.
+	sampleChanges = 10
+)
+
+// worker delivers to one receiver.
+type worker struct {
+	cfg     ReceiverConfig
+	sender  Sender
+	outbox  Outbox
+	owner   string
+	links   Links
+	totals  TotalsSource
+	digest  cron.Schedule
+	metrics *Metrics
+	log     *slog.Logger
+	poke    chan struct{}
+
+	state    ReceiverState
+	leased   time.Time // until then the receiver is ours
+	failures int       // in a row, of the receiver
+	pause    time.Time // no attempt before this
+	hasty    bool      // do not wait for groups to grow
+}
+
+// run looks at the outbox when poked, when something becomes due, and every
+// idlePoll.
+func (w *worker) run(ctx context.Context) {
+	for ctx.Err() == nil {
+		wait, err := w.look(ctx)
+		if err != nil && ctx.Err() == nil {
+			w.log.Error("outbox", "error", err)
+			wait = idlePoll
+		}
+		t := time.NewTimer(wait)
+		select {
+		case <-ctx.Done():
+		case <-w.poke:
+		case <-t.C:
+		}
+		t.Stop()
+		// A failing receiver is not asked more often because more comes in.
+		if d := time.Until(w.pause); d > 0 {
+			sleep(ctx, d)
+		}
+	}
+}
+
+func sleep(ctx context.Context, d time.Duration) {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-ctx.Done():
+	case <-t.C:
+	}
+}
+
+func (w *worker) drain(ctx context.Context) {
+	w.hasty = true
+	if _, err := w.look(ctx); err != nil && ctx.Err() == nil {
+		w.log.Error("outbox", "error", err)
+	}
+}
+
+// look delivers what is ready and says how long nothing more will be.
+func (w *worker) look(ctx context.Context) (time.Duration, error) {
+	for {
+		ok, err := w.lease(ctx)
+		if err != nil || !ok {
+			return idlePoll, err
+		}
+		wait, more, err := w.round(ctx, time.Now())
+		if err != nil || !more {
+			return wait, err
+		}
+	}
+}
+
+// lease takes or renews the right to deliver to the receiver. ok is false
+// while another process has it.
+func (w *worker) lease(ctx context.Context) (ok bool, err error) {
+	now := time.Now()
+	until := now.Add(leaseTime + w.cfg.Timeout)
+	state, ok, err := w.outbox.Lease(ctx, w.cfg.Name, w.owner, now, until)
+	if err != nil {
+		return false, fmt.Errorf("lease receiver: %w", err)
+	}
+	w.state, w.leased = state, until
+	return ok, nil
+}
+
+// round makes one pass over what is ready now. more asks for another pass.
+func (w *worker) round(ctx context.Context, now time.Time) (wait time.Duration, more bool, err error) {
+	inside, quietEnd := quiet(w.cfg.Quiet, now)
+	switch {
+	case inside:
+		return min(quietEnd.Sub(now), idlePoll), false, nil
+	case w.digest != nil:
+		return w.digestRound(ctx, now)
+	case w.cfg.scope() == eachChange:
+		more, err = w.eachRound(ctx, now)
+		return w.untilDue(ctx, now), more, err
+	}
+	if !quietEnd.IsZero() {
+		if done, err := w.heldRound(ctx, now, quietEnd); err != nil || done {
+			return 0, err == nil && time.Now().After(w.pause), err
+		}
+	}
+	return w.groupRound(ctx, now)
+}
+
+// untilDue is how long to sleep: until the next delivery is due, at most
+// idlePoll.
+func (w *worker) untilDue(ctx context.Context, now time.Time) time.Duration {
+	due, err := w.outbox.NextDue(ctx, w.cfg.Name)
+	if err != nil || due.IsZero() || due.Sub(now) > idlePoll {
+		return idlePoll
+	}
+	if !due.After(now) { // due, yet waiting for another of its site
+		return minBackoff
+	}
+	return due.Sub(now)
+}
+
+// eachRound sends one message a change, oldest first.
+func (w *worker) eachRound(ctx context.Context, now time.Time) (more bool, err error) {
+	sel := Selection{Receiver: w.cfg.Name, Due: now}
+	list, err := w.outbox.Deliveries(ctx, sel, eachPerLook)
+	if err != nil {
+		return false, fmt.Errorf("read deliveries: %w", err)
+	}
+	for _, d := range list {
+		if ctx.Err() != nil {
+			return false, nil
+		}
+		if w.overLimit(time.Now()) {
+			return false, nil
+		}
+		one := Selection{Receiver: w.cfg.Name, ID: d.ID, Due: now}
+		t := Totals{Deliveries: 1, Sites: 1, UpTo: d.ID, First: d.CreatedAt, Last: d.CreatedAt, Attempts: d.Attempts}
+		m := changeMessage([]watcher.Change{d.Change}, t, w.links)
+		ok, err := w.deliver(ctx, one, t, m, nil)
+		if err != nil || !ok {
+			return false, err
+		}
+	}
+	return len(list) == eachPerLook, nil
+}
+
+// groupRound sends one message a group that is complete, oldest first.
+func (w *worker) groupRound(ctx context.Context, now time.Time) (wait time.Duration, more bool, err error) {
+	groups, err := w.outbox.Groups(ctx, w.cfg.Name, now, groupsPerLook)
+	if err != nil {
+		return 0, false, fmt.Errorf("read groups: %w", err)
+	}
+	wait = w.untilDue(ctx, now)
+	sent := 0
+	for _, g := range groups {
+		if ctx.Err() != nil {
+			return 0, false, nil
+		}
+		if d := w.ready(g).Sub(now); d > 0 && !w.hasty {
+			wait = min(wait, d)
+			continue
+		}
+		if w.overLimit(time.Now()) {
+			return w.limitNotice(ctx, now)
+		}
+		sel := Selection{Receiver: w.cfg.Name, GroupKey: g.Key, UpTo: g.UpTo, Due: now}
+		m, t, err := w.compose(ctx, sel)
+		if err != nil {
+			return 0, false, err
+		}
+		if t.Deliveries == 0 { // dropped by hand meanwhile
+			continue
+		}
+		ok, err := w.deliver(ctx, sel, t, m, nil)
+		if err != nil || !ok {
+			return 0, false, err
+		}
+		sent++
+	}
+	// Sending may have made later changes of the same sites sendable.
+	return wait, sent > 0, nil
+}
+
+// ready is when a group is complete: it rests for group_wait, or has waited
+// long enough.
+func (w *worker) ready(g Group) time.Time {
+	at := g.Last.Add(w.cfg.GroupWait)
+	if limit := g.First.Add(maxGroupWaits * w.cfg.GroupWait); at.After(limit) {
+		return limit
+	}
+	return at
+}
+
+func (w *worker) compose(ctx context.Context, sel Selection) (Message, Totals, error) {
+	t, err := w.outbox.Count(ctx, sel)
+	if err != nil {
+		return Message{}, t, fmt.Errorf("count group: %w", err)
+	}
+	list, err := w.outbox.Deliveries(ctx, sel, sampleChanges)
+	if err != nil {
+		return Message{}, t, fmt.Errorf("read group: %w", err)
+	}
+	if len(list) == 0 {
+		return Message{}, Totals{}, nil
+	}
+	m := changeMessage(changesOf(list), t, w.links)
+	if first := list[0].Change; first.Kind == watcher.KindState && t.Sites == 1 && first.State.After.Readable() {
+		receipt, before, err := w.outbox.Receipt(ctx, w.cfg.Name, first.Site, list[0].ID)
+		switch {
+		case err == nil:
+			m.Ends, m.EndsReceipt = &before, receipt
+		case !errors.Is(err, watcher.ErrNotFound):
+			return m, t, fmt.Errorf("read receipt: %w", err)
+		}
+	}
+	return m, t, nil
+}
+
+func changesOf(list []Delivery) []watcher.Change {
+	changes := make([]watcher.Change, len(list))
+	for i, d := range list {
+		changes[i] = d.Change
+	}
+	return changes
+}
+
+// deliver makes one attempt and records what became of it; then changes the
+// receiver's state when it succeeded. ok is false when the receiver shall be
+// left alone for a while.
+func (w *worker) deliver(ctx context.Context, sel Selection, t Totals, m Message, then func(*ReceiverState)) (ok bool, err error) {
+	if time.Until(w.leased) < w.cfg.Timeout {
+		if ok, err := w.lease(ctx); err != nil || !ok {
+			return false, err
+		}
+	}
+	sendCtx, cancel := context.WithTimeout(ctx, w.cfg.Timeout)
+	receipt, sendErr := w.sender.Send(sendCtx, m)
+	cancel()
+	if ctx.Err() != nil && sendErr != nil {
+		return false, nil // shutting down; the next run repeats it
+	}
+	now := time.Now()
+	if sendErr != nil {
+		return w.failed(sel, t, sendErr, now)
+	}
+	w.failures, w.pause = 0, time.Time{}
+	w.state.FailingSince = time.Time{}
+	w.spend(now)
+	if then != nil {
+		then(&w.state)
+	}
+	w.metrics.delivered(w.cfg.Name, resultSent)
+	return true, w.settle(sel, Settlement{Status: StatusSent, At: now, Receipt: receipt})
+}
+
+// failed records a failed attempt: to be repeated, or dead when the receiver
+// refused it for good or has been tried for max_age.
+func (w *worker) failed(sel Selection, t Totals, sendErr error, now time.Time) (ok bool, err error) {
+	var se *SendError
+	if !errors.As(sendErr, &se) {
+		se = &SendError{Err: sendErr}
+	}
+	if se.Permanent {
+		w.log.Error("delivery refused for good", "error", se.Error(), "changes", t.Deliveries)
+		w.metrics.delivered(w.cfg.Name, resultDead)
+		return true, w.settle(sel, Settlement{Status: StatusDead, At: now, Error: se.Error()})
+	}
+	if w.state.FailingSince.IsZero() {
+		w.state.FailingSince = now
+	}
+	w.failures++
+	pause := min(backoff(w.failures), maxPause)
+	next := backoff(t.Attempts + 1)
+	if ra := min(se.RetryAfter, maxRetryAfter); ra > 0 {
+		pause, next = max(pause, ra), max(next, ra)
+	}
+	w.pause = now.Add(pause)
+	if err := w.giveUp(sel, se, now); err != nil {
+		return false, err
+	}
+	w.log.Warn("delivery failed, will retry", "error", se.Error(), "changes", t.Deliveries,
+		"attempt", t.Attempts+1, "in", next.Round(time.Millisecond))
+	w.metrics.delivered(w.cfg.Name, resultRetried)
+	return false, w.settle(sel, Settlement{Status: StatusPending, At: now, NextAt: now.Add(next), Error: se.Error()})
+}
+
+// giveUp declares dead what was tried for max_age; and when the receiver has
+// failed without a break all that time, also what waited behind it in vain.
+func (w *worker) giveUp(sel Selection, se *SendError, now time.Time) error {
+	cutoff := now.Add(-w.cfg.MaxAge)
+	old := sel
+	old.TriedBefore = cutoff
+	if !w.state.FailingSince.After(cutoff) && w.digest == nil {
+		old = Selection{Receiver: w.cfg.Name, Due: now, CreatedBefore: cutoff}
+	}
+	t, err := w.outbox.Count(context.Background(), old)
+	if err != nil {
+		return fmt.Errorf("count expired: %w", err)
+	}
+	if t.Deliveries == 0 {
+		return nil
+	}
+	w.log.Error("deliveries given up", "error", se.Error(), "changes", t.Deliveries, "max_age", w.cfg.MaxAge)
+	w.metrics.delivered(w.cfg.Name, resultDead)
+	old.UpTo = t.UpTo
+	return w.settle(old, Settlement{Status: StatusDead, At: now,
+		Error: fmt.Sprintf("given up after %s: %s", w.cfg.MaxAge, se.Error())})
+}
+
+// settle is not interrupted by a shutdown: the message is out.
+func (w *worker) settle(sel Selection, s Settlement) error {
+	ctx, cancel := context.WithTimeout(context.Background(), leaseTime)
+	defer cancel()
+	s.State = w.state
+	if err := w.outbox.Settle(ctx, sel, s); err != nil {
+		return fmt.Errorf("record delivery: %w", err)
+	}
+	return nil
+}
+
+// backoff before the next attempt: exponential, half of it jitter.
+func backoff(attempts int) time.Duration {
+	d := maxBackoff
+	if attempts < 20 {
+		d = min(minBackoff<<max(attempts-1, 0), maxBackoff)
+	}
+	return d/2 + rand.N(d/2+1)
+}
+
+// overLimit opens a new window when the last one is over.
+func (w *worker) overLimit(now time.Time) bool {
+	if w.cfg.MaxPerHour <= 0 {
+		return false
+	}
+	if now.Sub(w.state.HourStart) >= time.Hour {
+		w.state.HourStart, w.state.HourSent, w.state.HourNotice = now, 0, false
+	}
+	return w.state.HourSent >= w.cfg.MaxPerHour
+}
+
+// spend counts a message against the hourly limit.
+func (w *worker) spend(now time.Time) {
+	if w.cfg.MaxPerHour > 0 {
+		w.overLimit(now)
+		w.state.HourSent++
+	}
+}
