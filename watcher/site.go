@@ -68,9 +68,15 @@ type Memory struct {
 	ETag       string    `json:"etag,omitempty"`
 	Modified   string    `json:"modified,omitempty"`
 	FullGetAt  time.Time `json:"full_get_at,omitzero"`
-	FinalURL   string    `json:"final_url,omitempty"`
-	RetryAfter time.Time `json:"retry_after,omitzero"`
-	// confirmation, flapping: see decide.go
+	RetryAfter time.Time `json:"retry_after,omitzero"` // the server asked not to be visited before
+	Address    string    `json:"address,omitempty"`    // IP address that answered last
+	Watch      string    `json:"watch,omitempty"`      // fingerprint of the agents that Profile is about
+
+	Last      Answer `json:"last,omitzero"`       // what the last look found
+	Good      Answer `json:"good,omitzero"`       // what the last look that found a policy found
+	Tentative bool   `json:"tentative,omitempty"` // State is a first answer that is not confirmed yet
+	Doubt     *Doubt `json:"doubt,omitempty"`
+	Flap      Flap   `json:"flap,omitzero"`
 }
 
 // Expectation is an announced change that shall not alert.
