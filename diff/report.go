@@ -51,6 +51,9 @@ type NoEffect struct {
 	Line        int    `json:"line"` // in the file that has the rule
 	CoveredBy   string `json:"covered_by,omitempty"`
 	CoveredLine int    `json:"covered_by_line,omitempty"`
+	// CoveredInOther: the covering rule stands in the other file than Rule;
+	// it took its place, or was there before.
+	CoveredInOther bool `json:"covered_in_other_file,omitempty"`
 }
 
 // AgentChange is what an edit means for one agent.

@@ -1,0 +1,45 @@
+package diff
+
+import (
+	"sync"
+
+	"github.com/robotswatch/robotswatch/robots"
+)
+
+// Input is one side of a comparison: the text of a robots.txt, parsed once for
+// each reading that is asked for. Safe for concurrent use.
+type Input struct {
+	Text []byte
+
+	mu    sync.Mutex
+	files map[robots.Reading]*robots.File
+}
+
+// NewInput wraps the bytes of a robots.txt; nil is a site without one.
+func NewInput(text []byte) *Input { return &Input{Text: text} }
+
+// File is the input as the given reading parses it; "" is RFC 9309.
+func (in *Input) File(r robots.Reading) *robots.File {
+	if r == "" {
+		r = robots.ReadingRFC9309
+	}
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	f := in.files[r]
+	if f == nil {
+		f = robots.Parse(in.Text, robots.Options{Reading: r})
+		if in.files == nil {
+			in.files = make(map[robots.Reading]*robots.File, 1)
+		}
+		in.files[r] = f
+	}
+	return f
+}
+
+// Rules are the effective rules of an agent.
+func (in *Input) Rules(a Agent) *robots.Rules {
+	if a.Token == Everyone {
+		return in.File(a.Reading).Rules()
+	}
+	return in.File(a.Reading).Rules(append([]string{a.Token}, a.Fallbacks...)...)
+}
