@@ -75,11 +75,31 @@ func (m *comparisons) compare(before, after *Input, agent Agent) AgentChange {
 			}
 			m.byPatterns[patterns] = o
 		}
+		o.idle = edits(o.idle, before.File(agent.Reading), after.File(agent.Reading), b, a)
 		c = describe(o, b, a)
 		m.byGroups[key] = c
 	}
 	c.Agent = agent.Token
 	return c
+}
+
+// edits gives the rules that were really added or removed: when the agent goes
+// by other groups than before, those of its old and new groups that both files
+// have are left out.
+func edits(list []idleRule, before, after *robots.File, b, a *robots.Rules) []idleRule {
+	if b.Token == a.Token || len(list) == 0 {
+		return list
+	}
+	was, is := before.Rules(a.Token), after.Rules(b.Token) // the groups, on the other side
+	return slices.DeleteFunc(slices.Clone(list), func(n idleRule) bool {
+		rules, other, token := b.Rules, is, b.Token
+		if n.added {
+			rules, other, token = a.Rules, was, a.Token
+		}
+		return other.Token == token && slices.ContainsFunc(other.Rules, func(r robots.Rule) bool {
+			return equal(&r, &rules[n.rule])
+		})
+	})
 }
 
 func patternsOf(r *robots.Rules) string {

@@ -348,7 +348,7 @@ func (g generator) pair() (before, after []robots.Rule) {
 // TestOracle lets the engine and the brute force answer the same random
 // questions. ROBOTSWATCH_ORACLE_PAIRS sets how many.
 func TestOracle(t *testing.T) {
-	pairs := 20_000
+	pairs := 8_000
 	if s := os.Getenv("ROBOTSWATCH_ORACLE_PAIRS"); s != "" {
 		n, err := strconv.Atoi(s)
 		if err != nil {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/sergi/go-diff/diffmatchpatch"
 )
@@ -25,31 +26,60 @@ type TextLine struct {
 	Text string
 }
 
+// maxTextCells bounds the work of Text: lines that differ in one text times
+// those in the other. Beyond it they are shown as all removed, all added.
+const maxTextCells = 4_000_000
+
 // Text compares line by line (for people; meaning is Files' business). Lines
 // end with LF, CRLF or CR; which of them is no difference.
 func Text(before, after []byte) []TextLine {
 	old, new := lines(before), lines(after)
-	index := make(map[string]rune)
-	a, b := encode(old, index), encode(new, index)
-	dmp := diffmatchpatch.New()
-	dmp.DiffTimeout = 0 // pure: the same answer on every machine
-	var list []TextLine
-	i, j := 0, 0
-	for _, d := range dmp.DiffMainRunes(a, b, false) {
-		for range []rune(d.Text) {
-			switch d.Type {
-			case diffmatchpatch.DiffEqual:
-				list = append(list, TextLine{LineSame, i + 1, j + 1, new[j]})
-				i++
-				j++
-			case diffmatchpatch.DiffDelete:
-				list = append(list, TextLine{LineRemoved, i + 1, 0, old[i]})
-				i++
-			case diffmatchpatch.DiffInsert:
-				list = append(list, TextLine{LineAdded, 0, j + 1, new[j]})
-				j++
+	list := make([]TextLine, 0, max(len(old), len(new)))
+	same := func(i, j int) { list = append(list, TextLine{LineSame, i + 1, j + 1, new[j]}) }
+	removed := func(i int) { list = append(list, TextLine{LineRemoved, i + 1, 0, old[i]}) }
+	added := func(j int) { list = append(list, TextLine{LineAdded, 0, j + 1, new[j]}) }
+
+	start, endOld, endNew := 0, len(old), len(new)
+	for start < endOld && start < endNew && old[start] == new[start] {
+		same(start, start)
+		start++
+	}
+	for endOld > start && endNew > start && old[endOld-1] == new[endNew-1] {
+		endOld--
+		endNew--
+	}
+	i, j := start, start
+	if (endOld-start)*(endNew-start) <= maxTextCells {
+		index := make(map[string]rune)
+		a, b := encode(old[start:endOld], index), encode(new[start:endNew], index)
+		dmp := diffmatchpatch.New()
+		dmp.DiffTimeout = 0 // the same answer on every machine
+		for _, d := range dmp.DiffMainRunes(a, b, false) {
+			for range utf8.RuneCountInString(d.Text) {
+				switch d.Type {
+				case diffmatchpatch.DiffEqual:
+					same(i, j)
+					i++
+					j++
+				case diffmatchpatch.DiffDelete:
+					removed(i)
+					i++
+				case diffmatchpatch.DiffInsert:
+					added(j)
+					j++
+				}
 			}
 		}
+	}
+	for ; i < endOld; i++ {
+		removed(i)
+	}
+	for ; j < endNew; j++ {
+		added(j)
+	}
+	for ; i < len(old); i++ {
+		same(i, j)
+		j++
 	}
 	return list
 }
