@@ -72,6 +72,7 @@ crawler could fetch becomes forbidden, or free again.`,
 	root.AddCommand(
 		a.agentsCommand(),
 		a.configCommand(),
+		a.checkCommand(),
 		a.versionCommand(),
 	)
 	return root
