@@ -1,23 +1,33 @@
 -- +goose Up
 -- Words in braces differ between the dialects: {{id}} a generated key,
--- {{blob}} octets. Times are Unix milliseconds.
+-- {{blob}} octets, {{clustered}} rows kept in key order where the database
+-- can, {{plain}} text compared octet by octet. Times are Unix milliseconds; 0 is "never". Columns called data and
+-- evidence are packed JSON (pack.go).
+
+-- Interned lists: the tags and agents of a site, the agents of a change. Few
+-- distinct ones exist. 0 stands for the empty list, which has no row.
+CREATE TABLE sets (
+    id      {{id}},
+    members TEXT NOT NULL UNIQUE                   -- with a comma at both ends: ',eu,news,'
+);
 
 CREATE TABLE sites (
     id             {{id}},
-    origin         TEXT   NOT NULL UNIQUE,
+    origin         TEXT   {{plain}} NOT NULL UNIQUE,
     active         BIGINT NOT NULL DEFAULT 1,      -- 0: left the configuration, history kept
-    tags           TEXT   NOT NULL DEFAULT '',     -- comma-separated, sorted, with a comma at both ends: ',eu,news,'
+    tags_id        BIGINT NOT NULL DEFAULT 0,      -- sets.id
+    agents_id      BIGINT NOT NULL DEFAULT 0,      -- sets.id, as configured
     schedule       TEXT   NOT NULL DEFAULT '',
-    agents         TEXT   NOT NULL DEFAULT '',     -- as configured, comma-separated
     state          TEXT   NOT NULL DEFAULT 'pending',
     reason         TEXT   NOT NULL DEFAULT '',
-    state_since    BIGINT NOT NULL DEFAULT 0,
+    state_since    BIGINT NOT NULL DEFAULT 0,      -- of a pending site: when it was added
     readable       TEXT   NOT NULL DEFAULT '',
     readable_at    BIGINT NOT NULL DEFAULT 0,
-    body_id        BIGINT,                         -- of the last good policy
-    profile_id     BIGINT,
+    body_id        BIGINT NOT NULL DEFAULT 0,      -- of the last good policy
+    profile_id     BIGINT NOT NULL DEFAULT 0,
+    phase          BIGINT NOT NULL DEFAULT 0,      -- 0 settled, 1 not confirmed yet, 2 unreachable for more than 30 days
     memory         TEXT   NOT NULL DEFAULT '',
-    observation_id BIGINT,                         -- the open one
+    observed_at    BIGINT NOT NULL DEFAULT 0,      -- observations.at of the open run
     last_check_at  BIGINT NOT NULL DEFAULT 0,
     last_change_at BIGINT NOT NULL DEFAULT 0,
     next_check_at  BIGINT NOT NULL DEFAULT 0,
@@ -25,25 +35,25 @@ CREATE TABLE sites (
     lease_token    BIGINT NOT NULL DEFAULT 0
 );
 CREATE INDEX sites_due ON sites (next_check_at) WHERE active = 1;
+CREATE INDEX sites_standing ON sites (state, profile_id) WHERE active = 1;
 
 -- Bodies are shared by all sites.
 CREATE TABLE bodies (
     id      {{id}},
     sha256  {{blob}} NOT NULL UNIQUE,
     size    BIGINT   NOT NULL,
+    seen_at BIGINT   NOT NULL,                     -- when it was last newly referred to, to about an hour
     data    {{blob}} NOT NULL                      -- zstd
 );
 
 -- The access of all watched agents on a site is one of few profiles.
 CREATE TABLE profiles (
-    id     {{id}},
-    sha256 {{blob}} NOT NULL UNIQUE,
-    data   TEXT     NOT NULL                       -- JSON: [{"agent","access","source"}]
+    id   {{id}},
+    data TEXT NOT NULL UNIQUE                      -- see encodeProfile
 );
 
 -- Runs of equal answers.
 CREATE TABLE observations (
-    id        {{id}},
     site_id   BIGINT NOT NULL REFERENCES sites (id),
     at        BIGINT NOT NULL,
     last_at   BIGINT NOT NULL DEFAULT 0,           -- 0: still open, see sites.last_check_at
@@ -51,32 +61,27 @@ CREATE TABLE observations (
     reason    TEXT   NOT NULL DEFAULT '',
     detail    TEXT   NOT NULL DEFAULT '',
     status    BIGINT NOT NULL DEFAULT 0,
-    final_url TEXT   NOT NULL DEFAULT '',
-    body_id   BIGINT REFERENCES bodies (id),
+    final_url TEXT   NOT NULL DEFAULT '',          -- '' is origin/robots.txt
+    body_id   BIGINT NOT NULL DEFAULT 0,
     bytes     BIGINT NOT NULL DEFAULT 0,
     truncated BIGINT NOT NULL DEFAULT 0,
-    evidence  TEXT   NOT NULL DEFAULT '',
-    backfill  BIGINT NOT NULL DEFAULT 0
+    backfill  BIGINT NOT NULL DEFAULT 0,
+    evidence  {{blob}},
+    PRIMARY KEY (site_id, at)
 );
-CREATE INDEX observations_site ON observations (site_id, at);
 
 CREATE TABLE changes (
-    id       TEXT   PRIMARY KEY,                   -- ULID: ordered by time
-    site_id  BIGINT NOT NULL REFERENCES sites (id),
-    at       BIGINT NOT NULL,
-    kind     TEXT   NOT NULL,
-    severity BIGINT NOT NULL,                      -- 0 info, 1 warning, 2 critical
-    watched  BIGINT NOT NULL,
-    data     TEXT   NOT NULL                       -- the event as JSON
-);
+    id        TEXT   {{plain}} PRIMARY KEY,        -- ULID: ordered by time
+    site_id   BIGINT NOT NULL REFERENCES sites (id),
+    at        BIGINT NOT NULL,
+    kind      TEXT   NOT NULL,
+    severity  BIGINT NOT NULL,                     -- 0 info, 1 warning, 2 critical
+    watched   BIGINT NOT NULL,
+    agents_id BIGINT NOT NULL DEFAULT 0,           -- sets.id: the agents it touches, lower case
+    data      {{blob}} NOT NULL                    -- the event
+) {{clustered}};
 CREATE INDEX changes_site ON changes (site_id, id);
-
--- Which agents a change touches, for filters.
-CREATE TABLE change_agents (
-    agent     TEXT NOT NULL,                       -- lower case
-    change_id TEXT NOT NULL REFERENCES changes (id),
-    PRIMARY KEY (agent, change_id)
-);
+CREATE INDEX changes_agents ON changes (agents_id, id);
 
 -- The outbox.
 CREATE TABLE receivers (
@@ -86,7 +91,7 @@ CREATE TABLE receivers (
 CREATE TABLE deliveries (
     id          {{id}},
     receiver    TEXT   NOT NULL,
-    change_id   TEXT   NOT NULL REFERENCES changes (id),
+    change_id   TEXT   {{plain}} NOT NULL REFERENCES changes (id),
     site_id     BIGINT NOT NULL,
     group_key   TEXT   NOT NULL,
     status      TEXT   NOT NULL DEFAULT 'pending', -- pending, sent, dead
@@ -100,10 +105,55 @@ CREATE TABLE deliveries (
 );
 CREATE INDEX deliveries_due ON deliveries (receiver, next_at) WHERE status = 'pending';
 
+-- Announced changes that shall not alert.
 CREATE TABLE expectations (
     id      {{id}},
     site    TEXT   NOT NULL,
     agent   TEXT   NOT NULL DEFAULT '',
     until   BIGINT NOT NULL,
     note    TEXT   NOT NULL DEFAULT ''
+);
+
+-- How many active sites stand where: kept up to date by whatever moves a
+-- site, so that nothing has to count sites.
+CREATE TABLE standings (
+    state      TEXT   NOT NULL,
+    phase      BIGINT NOT NULL,
+    profile_id BIGINT NOT NULL,
+    agents_id  BIGINT NOT NULL,
+    tags_id    BIGINT NOT NULL,
+    sites      BIGINT NOT NULL,
+    recorded   BIGINT NOT NULL DEFAULT 0,          -- what standings_daily has last
+    PRIMARY KEY (state, phase, profile_id, agents_id, tags_id)
+);
+
+-- The same over time: a row where a number is another than the day before.
+CREATE TABLE standings_daily (
+    day        BIGINT NOT NULL,                    -- days since 1970-01-01, UTC
+    state      TEXT   NOT NULL,
+    phase      BIGINT NOT NULL,
+    profile_id BIGINT NOT NULL,
+    agents_id  BIGINT NOT NULL,
+    tags_id    BIGINT NOT NULL,
+    sites      BIGINT NOT NULL,
+    PRIMARY KEY (day, state, phase, profile_id, agents_id, tags_id)
+) {{clustered}};
+
+-- Days on which somebody looked at the numbers.
+CREATE TABLE days (
+    day BIGINT PRIMARY KEY,
+    at  BIGINT NOT NULL
+);
+
+-- What runs once for all daemons together.
+CREATE TABLE jobs (
+    name        TEXT   PRIMARY KEY,
+    done_at     BIGINT NOT NULL DEFAULT 0,
+    lease_until BIGINT NOT NULL DEFAULT 0
+);
+
+-- Small facts about the store itself.
+CREATE TABLE facts (
+    name  TEXT PRIMARY KEY,
+    value TEXT NOT NULL
 );

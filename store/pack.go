@@ -1,0 +1,98 @@
+package store
+
+import (
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/klauspost/compress/zstd"
+
+	"github.com/robotswatch/robotswatch/watcher"
+)
+
+// ErrCorrupt is that something kept is not what was stored.
+var ErrCorrupt = errors.New("corrupt")
+
+// codecs are made once: they are costly to make and safe for concurrent use.
+// JSON is short and always says the same words, so it is packed against a
+// dictionary of them.
+var codecs = sync.OnceValue(func() (c struct {
+	body, json   *zstd.Encoder
+	unpack, read *zstd.Decoder
+}) {
+	must := func(err error) {
+		if err != nil {
+			panic(err) // options are constants
+		}
+	}
+	var err error
+	c.body, err = zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedDefault), zstd.WithEncoderCRC(false),
+		zstd.WithSingleSegment(true), zstd.WithEncoderConcurrency(2))
+	must(err)
+	c.read, err = zstd.NewReader(nil, zstd.WithDecoderConcurrency(2))
+	must(err)
+	c.json, err = zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedDefault), zstd.WithEncoderCRC(false),
+		zstd.WithSingleSegment(true), zstd.WithEncoderConcurrency(2), zstd.WithEncoderDictRaw(jsonDictID, jsonDict))
+	must(err)
+	c.unpack, err = zstd.NewReader(nil, zstd.WithDecoderConcurrency(2), zstd.WithDecoderDictRaw(jsonDictID, jsonDict))
+	must(err)
+	return c
+})
+
+// packBody compresses the bytes of a body.
+func packBody(body []byte) []byte { return codecs().body.EncodeAll(body, nil) }
+
+// unpackBody is the inverse of packBody; it proves that the bytes are those
+// of the hash.
+func unpackBody(data []byte, h watcher.Hash) ([]byte, error) {
+	body, err := codecs().read.DecodeAll(data, nil)
+	if err != nil {
+		return nil, fmt.Errorf("body %s: %w: %w", h, ErrCorrupt, err)
+	}
+	if sha256.Sum256(body) != h {
+		return nil, fmt.Errorf("body %s: %w: its content has another hash", h, ErrCorrupt)
+	}
+	return body, nil
+}
+
+// packJSON is a value as compressed JSON.
+func packJSON(v any) ([]byte, error) {
+	text, err := json.Marshal(v)
+	if err != nil {
+		return nil, err
+	}
+	return codecs().json.EncodeAll(text, nil), nil
+}
+
+// unpackJSON is the inverse of packJSON; no data leaves v as it is.
+func unpackJSON(data []byte, v any) error {
+	if len(data) == 0 {
+		return nil
+	}
+	text, err := codecs().unpack.DecodeAll(data, nil)
+	if err != nil {
+		return fmt.Errorf("%w: %w", ErrCorrupt, err)
+	}
+	if err := json.Unmarshal(text, v); err != nil {
+		return fmt.Errorf("%w: %w", ErrCorrupt, err)
+	}
+	return nil
+}
+
+// packEvidence is packJSON, with nothing for nothing.
+func packEvidence(e watcher.Evidence) ([]byte, error) {
+	if e.Vendor == "" && e.Address == "" && e.TLSSubject == "" && len(e.Headers) == 0 {
+		return nil, nil
+	}
+	return packJSON(e)
+}
+
+// unpackChange reads changes.data.
+func unpackChange(data []byte) (c watcher.Change, err error) {
+	if err := unpackJSON(data, &c); err != nil {
+		return c, fmt.Errorf("change: %w", err)
+	}
+	return c, nil
+}

@@ -1,0 +1,107 @@
+package store
+
+import (
+	"context"
+	"database/sql/driver"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"math/rand/v2"
+	"net"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgconn"
+	"modernc.org/sqlite"
+	sqlite3 "modernc.org/sqlite/lib"
+)
+
+// Backoff between attempts of a write that meets a passing fault.
+const (
+	backoffMin = 20 * time.Millisecond
+	backoffMax = 5 * time.Second
+	// complainEvery is how often a fault that goes on is logged.
+	complainEvery = 30 * time.Second
+)
+
+// patiently runs attempt until it meets no passing fault or ctx ends.
+func (s *Store) patiently(ctx context.Context, attempt func() error) error {
+	var since, said time.Time
+	wait := backoffMin
+	for {
+		err := attempt()
+		if err == nil {
+			if !said.IsZero() {
+				s.log.LogAttrs(ctx, slog.LevelInfo, "store answers again", slog.Duration("after", time.Since(since).Round(time.Millisecond)))
+			}
+			return nil
+		}
+		if s.opts.OnError != nil && !errors.Is(err, ctx.Err()) {
+			s.opts.OnError(err)
+		}
+		if !Transient(err) {
+			return err
+		}
+		now := time.Now()
+		if since.IsZero() {
+			since = now
+		}
+		if now.Sub(said) >= complainEvery && now.Sub(since) > backoffMin {
+			said = now
+			s.log.LogAttrs(ctx, slog.LevelWarn, "store does not take writes, waiting", slog.Any("error", err))
+		}
+		pause := time.NewTimer(wait/2 + rand.N(wait/2))
+		select {
+		case <-ctx.Done():
+			pause.Stop()
+			return fmt.Errorf("%w (last: %w)", ctx.Err(), err)
+		case <-pause.C:
+		}
+		wait = min(2*wait, backoffMax)
+	}
+}
+
+// Transient reports whether an error is a fault that may pass by itself: a
+// lost or refused connection, a deadlock, a lock held by another process, a
+// full disk.
+func Transient(err error) bool {
+	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+		return false
+	}
+	if se := (*sqlite.Error)(nil); errors.As(err, &se) {
+		switch se.Code() & 0xff {
+		case sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR:
+			return true
+		}
+		return false
+	}
+	if pe := (*pgconn.PgError)(nil); errors.As(err, &pe) {
+		return transientCode(pe.Code)
+	}
+	if ce := (*pgconn.ConnectError)(nil); errors.As(err, &ce) {
+		return true // with a PgError inside it was answered above
+	}
+	var ne net.Error
+	return errors.Is(err, driver.ErrBadConn) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) ||
+		errors.Is(err, net.ErrClosed) || errors.As(err, &ne) || pgconn.SafeToRetry(err) ||
+		strings.Contains(err.Error(), "conn closed")
+}
+
+// transientCode judges an SQLSTATE (PostgreSQL manual, appendix A).
+func transientCode(code string) bool {
+	switch code {
+	case "40001", // serialization_failure
+		"40P01", // deadlock_detected
+		"55P03", // lock_not_available
+		"57P01", // admin_shutdown
+		"57P02", // crash_shutdown
+		"57P03", // cannot_connect_now
+		"57P05", // idle_session_timeout
+		"25P03", // idle_in_transaction_session_timeout
+		"53100", // disk_full
+		"53300": // too_many_connections
+		return true
+	}
+	return strings.HasPrefix(code, "08") // connection exceptions
+}

@@ -1,0 +1,128 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/url"
+	"os"
+	"strconv"
+	"strings"
+
+	_ "modernc.org/sqlite" // the driver "sqlite"
+)
+
+// Settings of SQLite.
+const (
+	sqliteBusyMillis     = 10_000 // wait this long for another process's lock
+	sqliteWriterCacheKiB = 16 << 10
+	sqliteReaderCacheKiB = 4 << 10
+	sqliteReaders        = 6      // connections that read
+	sqliteCheckpoint     = 10_000 // pages of log before it is folded into the file
+)
+
+func (s *Store) openSQLite(ctx context.Context, path string) error {
+	if path == "" || strings.HasPrefix(path, ":memory:") {
+		return errors.New("want sqlite:PATH with the path of a file")
+	}
+	s.d, s.begin = sqliteDialect, "BEGIN IMMEDIATE"
+	if s.opts.Daemon {
+		release, err := lockFile(path + ".lock")
+		if err != nil {
+			return err
+		}
+		s.onClose(release)
+	}
+	if err := s.makeFile(path); err != nil {
+		return err
+	}
+	reader, err := sql.Open("sqlite", sqliteDSN(path, sqliteReaderCacheKiB, true))
+	if err != nil {
+		return err
+	}
+	s.reader = reader
+	s.onClose(reader.Close)
+	reader.SetMaxOpenConns(sqliteReaders)
+	reader.SetMaxIdleConns(sqliteReaders)
+	if s.opts.ReadOnly {
+		s.writer = func(context.Context) (*Tx, func(), error) {
+			return nil, nil, errors.New("the store is open for reading only")
+		}
+		return s.migrate(ctx, reader)
+	}
+	return s.openSQLiteWriter(ctx, path)
+}
+
+// makeFile creates the database for its owner's eyes only; SQLite gives its
+// companion files the same mode.
+func (s *Store) makeFile(path string) error {
+	flag := os.O_RDWR | os.O_CREATE
+	if s.opts.ReadOnly {
+		flag = os.O_RDONLY
+	}
+	f, err := os.OpenFile(path, flag, 0o600)
+	if s.opts.ReadOnly && errors.Is(err, fs.ErrNotExist) {
+		return ErrNoStore
+	}
+	if err != nil {
+		return err
+	}
+	return f.Close()
+}
+
+// openSQLiteWriter makes the one connection that writes, with its statements
+// prepared once.
+func (s *Store) openSQLiteWriter(ctx context.Context, path string) error {
+	db, err := sql.Open("sqlite", sqliteDSN(path, sqliteWriterCacheKiB, false))
+	if err != nil {
+		return err
+	}
+	s.onClose(db.Close)
+	if err := s.migrate(ctx, db); err != nil {
+		return err
+	}
+	db.SetMaxOpenConns(1)
+	conn, err := db.Conn(ctx)
+	if err != nil {
+		return err
+	}
+	tx := &Tx{conn: conn, d: s.d, stmts: map[string]*sql.Stmt{}}
+	s.onClose(func() error {
+		var errs []error
+		for _, st := range tx.stmts {
+			errs = append(errs, st.Close())
+		}
+		return errors.Join(append(errs, conn.Close())...)
+	})
+	turn := make(chan struct{}, 1)
+	s.writer = func(ctx context.Context) (*Tx, func(), error) {
+		select {
+		case turn <- struct{}{}:
+			return tx, func() { <-turn }, nil
+		case <-ctx.Done():
+			return nil, nil, ctx.Err()
+		}
+	}
+	return nil
+}
+
+// sqliteDSN has the settings that every connection needs.
+func sqliteDSN(path string, cacheKiB int, readOnly bool) string {
+	q := url.Values{}
+	q.Set("_busy_timeout", strconv.Itoa(sqliteBusyMillis)) // first, before any lock is wanted
+	if readOnly {
+		q.Add("_pragma", "query_only(1)")
+	} else {
+		q.Set("_auto_vacuum", "incremental") // takes effect in a new file only
+		q.Add("_pragma", "journal_mode(WAL)")
+		q.Add("_pragma", "synchronous(NORMAL)")
+		q.Add("_pragma", "foreign_keys(1)")
+		q.Add("_pragma", fmt.Sprintf("wal_autocheckpoint(%d)", sqliteCheckpoint))
+		q.Add("_pragma", "journal_size_limit(67108864)")
+	}
+	q.Add("_pragma", fmt.Sprintf("cache_size(-%d)", cacheKiB))
+	q.Set("mode", "rw")
+	return "file:" + (&url.URL{Path: path}).EscapedPath() + "?" + q.Encode()
+}

@@ -1,0 +1,410 @@
+package store
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"database/sql"
+	"encoding/binary"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"iter"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/robotswatch/robotswatch/fetch"
+	"github.com/robotswatch/robotswatch/watcher"
+)
+
+// Synced counts what SyncSites did.
+type Synced struct {
+	Sites   int // configured now
+	Added   int
+	Back    int // had left the configuration, and continue
+	Updated int // tags, schedule or agents changed
+	Left    int // left the configuration; their history stays
+}
+
+// Changed reports whether anything was done.
+func (s Synced) Changed() bool { return s.Added+s.Back+s.Updated+s.Left > 0 }
+
+// syncBatch is how many sites one transaction of SyncSites touches.
+const syncBatch = 2000
+
+// factSites is the fact that holds the digest of the configured sites.
+const factSites = "sites_digest"
+
+// SyncSites makes the active sites those of a configuration. sites is walked
+// up to twice and yields each origin once, in any order; an error it yields is
+// returned. firstDue plans the first check of a site that is new, back, or on
+// another schedule. Sites that did not change are not written; a configuration
+// that is the one of the last call costs a walk. About 40 bytes a site are
+// held while it runs.
+func (s *Store) SyncSites(ctx context.Context, now time.Time, sites iter.Seq2[watcher.SiteConfig, error],
+	firstDue func(origin, schedule string) time.Time) (Synced, error) {
+	want, err := readWanted(sites)
+	if err != nil {
+		return Synced{}, err
+	}
+	y := syncer{s: s, now: now, firstDue: firstDue, want: want, done: Synced{Sites: len(want)}}
+	unlock, err := s.lockCluster(ctx, lockSync)
+	if err != nil {
+		return Synced{}, fmt.Errorf("sync sites: %w", err)
+	}
+	defer unlock()
+	if err := y.run(ctx, sites); err != nil {
+		return Synced{}, fmt.Errorf("sync sites: %w", err)
+	}
+	return y.done, nil
+}
+
+// wanted is a configured site as it is compared.
+type wanted struct {
+	origin [16]byte // hash; long enough that no two origins meet
+	config uint64   // hash of tags, schedule, agents
+	fate   fate
+	met    bool // by the second walk
+}
+
+// fate is what is to be done with a configured site.
+type fate uint8
+
+const (
+	fateAdd fate = iota
+	fateKeep
+	fateUpdate
+	fateBack
+)
+
+func wantedOf(c watcher.SiteConfig) wanted {
+	o := sha256.Sum256([]byte(c.Origin))
+	w := wanted{config: configHash(joinSet(sortedTags(c.Tags)), c.Schedule, joinSet(c.Agents))}
+	copy(w.origin[:], o[:])
+	return w
+}
+
+func configHash(tags, schedule, agents string) uint64 {
+	if tags == "" && schedule == "" && agents == "" {
+		return 0
+	}
+	h := sha256.Sum256([]byte(tags + "\x00" + schedule + "\x00" + agents))
+	return binary.LittleEndian.Uint64(h[:])
+}
+
+// readWanted walks the configuration once; what it gives is sorted.
+func readWanted(sites iter.Seq2[watcher.SiteConfig, error]) ([]wanted, error) {
+	var want []wanted
+	for c, err := range sites {
+		if err != nil {
+			return nil, err
+		}
+		want = append(want, wantedOf(c))
+	}
+	slices.SortStableFunc(want, func(a, b wanted) int { return bytes.Compare(a.origin[:], b.origin[:]) })
+	return slices.CompactFunc(want, func(a, b wanted) bool { return a.origin == b.origin }), nil
+}
+
+// digest of a configuration, whatever its order.
+func digest(want []wanted) string {
+	h := sha256.New()
+	var buf [24]byte
+	for i := range want {
+		copy(buf[:16], want[i].origin[:])
+		binary.LittleEndian.PutUint64(buf[16:], want[i].config)
+		h.Write(buf[:])
+	}
+	return hex.EncodeToString(h.Sum(nil))
+}
+
+type syncer struct {
+	s        *Store
+	now      time.Time
+	firstDue func(origin, schedule string) time.Time
+	want     []wanted
+	done     Synced
+}
+
+func (y *syncer) find(origin [16]byte) *wanted {
+	i, ok := slices.BinarySearchFunc(y.want, origin, func(w wanted, o [16]byte) int { return bytes.Compare(w.origin[:], o[:]) })
+	if !ok {
+		return nil
+	}
+	return &y.want[i]
+}
+
+func (y *syncer) run(ctx context.Context, sites iter.Seq2[watcher.SiteConfig, error]) error {
+	target := digest(y.want)
+	have, err := y.s.fact(ctx, factSites)
+	if err != nil || have == target {
+		return err
+	}
+	// Until all is done the digest stands for neither configuration.
+	if err := y.s.setFact(ctx, factSites, ""); err != nil {
+		return err
+	}
+	leaving, err := y.compare(ctx)
+	if err != nil {
+		return err
+	}
+	if err := y.leave(ctx, leaving); err != nil {
+		return err
+	}
+	again, err := y.write(ctx, sites)
+	if err != nil || again != len(y.want) {
+		return err // what was read changed meanwhile: the next call compares again
+	}
+	return y.s.setFact(ctx, factSites, target)
+}
+
+// compare walks the stored sites, sets the fate of the configured ones, and
+// gives those to deactivate.
+func (y *syncer) compare(ctx context.Context) (leaving []int64, err error) {
+	for after, n := int64(0), syncBatch; n == syncBatch; {
+		n = 0
+		rows, err := y.s.Query(ctx, fmt.Sprintf(`SELECT id, origin, active, tags_id, agents_id, schedule FROM sites
+			WHERE id > $1 ORDER BY id LIMIT %d`, syncBatch), after)
+		if err != nil {
+			return nil, err
+		}
+		type row struct {
+			id, active, tags, agents int64
+			origin, schedule         string
+		}
+		page := make([]row, 0, syncBatch)
+		if err := each(rows, func(scan Scan) error {
+			var r row
+			page = append(page, r)
+			p := &page[len(page)-1]
+			return scan(&p.id, &p.origin, &p.active, &p.tags, &p.agents, &p.schedule)
+		}); err != nil {
+			return nil, err
+		}
+		for _, r := range page {
+			n, after = n+1, r.id
+			o := sha256.Sum256([]byte(r.origin))
+			w := y.find([16]byte(o[:16]))
+			switch {
+			case w == nil && r.active != 0:
+				leaving = append(leaving, r.id)
+			case w == nil:
+			case r.active == 0:
+				w.fate = fateBack
+			default:
+				tags, err := y.s.sets.get(ctx, y.s, r.tags)
+				if err != nil {
+					return nil, err
+				}
+				agents, err := y.s.sets.get(ctx, y.s, r.agents)
+				if err != nil {
+					return nil, err
+				}
+				w.fate = fateKeep
+				if configHash(joinSet(tags), r.schedule, joinSet(agents)) != w.config {
+					w.fate = fateUpdate
+				}
+			}
+		}
+	}
+	return leaving, nil
+}
+
+// leave deactivates sites. The lease token moves on, so that a look that is
+// under way leaves no trace.
+func (y *syncer) leave(ctx context.Context, ids []int64) error {
+	for batch := range slices.Chunk(ids, syncBatch) {
+		var left int
+		err := y.s.Write(ctx, func(tx *Tx) error {
+			left = 0
+			by := make(map[standing]int64)
+			args := make([][]any, len(batch))
+			for i, id := range batch {
+				args[i] = []any{id}
+			}
+			err := tx.QueryMany(ctx, `UPDATE sites SET active = 0, lease_until = 0, lease_token = lease_token + 1
+				WHERE id = $1 AND active = 1 RETURNING `+standingColumns, args, func(_ int, scan Scan) error {
+				k, err := scanStanding(scan)
+				by[k]--
+				left++
+				return err
+			})
+			if err != nil {
+				return err
+			}
+			return moveStandings(ctx, tx, by)
+		})
+		if err != nil {
+			return err
+		}
+		y.done.Left += left
+	}
+	return nil
+}
+
+// write walks the configuration again and writes what is new, back or
+// changed. It tells how many sites it saw that the first walk had seen too.
+func (y *syncer) write(ctx context.Context, sites iter.Seq2[watcher.SiteConfig, error]) (seen int, err error) {
+	var adds, updates []watcher.SiteConfig
+	flush := func(min int) (err error) {
+		if len(adds) > min {
+			if err = y.add(ctx, adds); err != nil {
+				return err
+			}
+			adds = adds[:0]
+		}
+		if len(updates) > min {
+			if err = y.update(ctx, updates); err != nil {
+				return err
+			}
+			updates = updates[:0]
+		}
+		return nil
+	}
+	for c, err := range sites {
+		if err != nil {
+			return 0, err
+		}
+		key := wantedOf(c)
+		w := y.find(key.origin)
+		if w == nil || w.config != key.config || w.met {
+			continue
+		}
+		w.met = true
+		seen++
+		switch w.fate {
+		case fateAdd:
+			adds = append(adds, c)
+		case fateUpdate, fateBack:
+			updates = append(updates, c)
+		}
+		if err := flush(syncBatch - 1); err != nil {
+			return 0, err
+		}
+	}
+	return seen, flush(0)
+}
+
+// addColumns is how many arguments a new site takes, addRows how many go into
+// one statement.
+const (
+	addColumns = 6
+	addRows    = 100
+)
+
+var addSites = func(rows int) string {
+	var b strings.Builder
+	b.WriteString("INSERT INTO sites (origin, tags_id, agents_id, schedule, state_since, next_check_at) VALUES ")
+	for i := range rows {
+		if i > 0 {
+			b.WriteByte(',')
+		}
+		fmt.Fprintf(&b, "($%d,$%d,$%d,$%d,$%d,$%d)", i*addColumns+1, i*addColumns+2, i*addColumns+3, i*addColumns+4, i*addColumns+5, i*addColumns+6)
+	}
+	b.WriteString(" ON CONFLICT (origin) DO NOTHING")
+	return b.String()
+}
+
+// add inserts sites that are new.
+func (y *syncer) add(ctx context.Context, sites []watcher.SiteConfig) error {
+	var added int64
+	err := y.s.Write(ctx, func(tx *Tx) error {
+		added = 0
+		by := make(map[standing]int64)
+		for chunk := range slices.Chunk(sites, addRows) {
+			args := make([]any, 0, len(chunk)*addColumns)
+			for _, c := range chunk {
+				tags, agents, err := y.ids(ctx, tx, c)
+				if err != nil {
+					return err
+				}
+				args = append(args, c.Origin, tags, agents, c.Schedule, toMillis(y.now), toMillis(y.firstDue(c.Origin, c.Schedule)))
+				by[standing{state: fetch.Pending, agents: agents, tags: tags}]++
+			}
+			n, err := tx.Exec(ctx, addSites(len(chunk)), args...)
+			if err != nil {
+				return err
+			}
+			if n != int64(len(chunk)) {
+				return errors.New("another process adds sites too")
+			}
+			added += n
+		}
+		return moveStandings(ctx, tx, by)
+	})
+	y.done.Added += int(added)
+	return err
+}
+
+func (y *syncer) ids(ctx context.Context, tx *Tx, c watcher.SiteConfig) (tags, agents int64, err error) {
+	if tags, err = y.s.setID(ctx, tx, sortedTags(c.Tags)); err != nil {
+		return 0, 0, err
+	}
+	agents, err = y.s.setID(ctx, tx, c.Agents)
+	return tags, agents, err
+}
+
+// update writes sites that are back or configured otherwise. A site that
+// stays on its schedule keeps its next check.
+func (y *syncer) update(ctx context.Context, sites []watcher.SiteConfig) error {
+	var updated, back int
+	err := y.s.Write(ctx, func(tx *Tx) error {
+		updated, back = 0, 0
+		by := make(map[standing]int64)
+		for _, c := range sites {
+			var id, wasActive int64
+			var schedule string
+			err := tx.QueryRow(ctx, "SELECT id, active, schedule FROM sites WHERE origin = $1 {{for_update}}", c.Origin).Scan(&id, &wasActive, &schedule)
+			if err != nil {
+				return err
+			}
+			was, err := y.standingOf(ctx, tx, id)
+			if err != nil {
+				return err
+			}
+			tags, agents, err := y.ids(ctx, tx, c)
+			if err != nil {
+				return err
+			}
+			plan := wasActive == 0 || schedule != c.Schedule
+			if _, err := tx.Exec(ctx, `UPDATE sites SET active = 1, tags_id = $2, agents_id = $3, schedule = $4,
+				next_check_at = CASE WHEN CAST($5 AS BIGINT) = 1 THEN CAST($6 AS BIGINT) ELSE next_check_at END WHERE id = $1`,
+				id, tags, agents, c.Schedule, toInt(plan), toMillis(y.firstDue(c.Origin, c.Schedule))); err != nil {
+				return err
+			}
+			if wasActive != 0 {
+				by[was]--
+				updated++
+			} else {
+				back++
+			}
+			was.tags, was.agents = tags, agents
+			by[was]++
+		}
+		return moveStandings(ctx, tx, by)
+	})
+	y.done.Updated += updated
+	y.done.Back += back
+	return err
+}
+
+func (y *syncer) standingOf(ctx context.Context, tx *Tx, id int64) (standing, error) {
+	return scanStanding(tx.QueryRow(ctx, "SELECT "+standingColumns+" FROM sites WHERE id = $1", id).Scan)
+}
+
+// fact reads a small fact; "" when it is not there.
+func (s *Store) fact(ctx context.Context, name string) (value string, err error) {
+	err = s.QueryRow(ctx, "SELECT value FROM facts WHERE name = $1", name).Scan(&value)
+	if errors.Is(err, sql.ErrNoRows) {
+		return "", nil
+	}
+	return value, err
+}
+
+func (s *Store) setFact(ctx context.Context, name, value string) error {
+	return s.Write(ctx, func(tx *Tx) error {
+		_, err := tx.Exec(ctx, `INSERT INTO facts (name, value) VALUES ($1, $2)
+			ON CONFLICT (name) DO UPDATE SET value = excluded.value`, name, value)
+		return err
+	})
+}

@@ -1,0 +1,231 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/stdlib"
+)
+
+// Tx is one transaction that may write. Its queries use $1 placeholders and
+// the dialect's words. The first error ends it.
+type Tx struct {
+	conn  *sql.Conn
+	d     dialect
+	stmts map[string]*sql.Stmt // kept for the life of the connection; nil: the driver keeps them
+	after []func()
+}
+
+// afterCommit registers what may happen only once the transaction stands.
+func (tx *Tx) afterCommit(f func()) { tx.after = append(tx.after, f) }
+
+// Queryer is what reads need; Tx and the readers' side of a Store are ones.
+type Queryer interface {
+	Query(ctx context.Context, query string, args ...any) (*sql.Rows, error)
+	QueryRow(ctx context.Context, query string, args ...any) *sql.Row
+}
+
+// Scan is how a row gives its columns away (sql.Row, sql.Rows, pgx.Rows).
+type Scan func(dest ...any) error
+
+// Write runs fn in one transaction that may write. Passing faults (see
+// Transient) are waited out and fn is run again from the start, until ctx
+// ends; so fn must have no other effects than those of tx. Any other error of
+// fn rolls back and is returned.
+func (s *Store) Write(ctx context.Context, fn func(tx *Tx) error) error {
+	return s.patiently(ctx, func() error { return s.writeOnce(ctx, fn) })
+}
+
+func (s *Store) writeOnce(ctx context.Context, fn func(tx *Tx) error) error {
+	tx, release, err := s.writer(ctx)
+	if err != nil {
+		return err
+	}
+	defer release()
+	return tx.run(ctx, s.begin, fn)
+}
+
+// run begins, runs fn, and commits; on any error it rolls back.
+func (tx *Tx) run(ctx context.Context, begin string, fn func(tx *Tx) error) (err error) {
+	if _, err := tx.conn.ExecContext(ctx, begin); err != nil {
+		return fmt.Errorf("begin: %w", err)
+	}
+	committed := false
+	tx.after = nil
+	defer func() {
+		if committed {
+			return
+		}
+		// The rollback must reach the database also when ctx has ended.
+		undo, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
+		defer cancel()
+		if _, e := tx.conn.ExecContext(undo, "ROLLBACK"); e != nil && tx.stmts == nil {
+			tx.discard()
+		}
+	}()
+	if err := fn(tx); err != nil {
+		return err
+	}
+	if _, err := tx.conn.ExecContext(ctx, "COMMIT"); err != nil {
+		return fmt.Errorf("commit: %w", err)
+	}
+	committed = true
+	for _, f := range tx.after {
+		f()
+	}
+	return nil
+}
+
+// stmt gives the prepared statement where the driver keeps none.
+func (tx *Tx) stmt(ctx context.Context, query string) (*sql.Stmt, error) {
+	if st, ok := tx.stmts[query]; ok {
+		return st, nil
+	}
+	st, err := tx.conn.PrepareContext(ctx, tx.d.sql(query))
+	if err != nil {
+		return nil, err
+	}
+	tx.stmts[query] = st
+	return st, nil
+}
+
+// Exec runs a statement and tells how many rows it touched.
+func (tx *Tx) Exec(ctx context.Context, query string, args ...any) (int64, error) {
+	var res sql.Result
+	var err error
+	if tx.stmts == nil {
+		res, err = tx.conn.ExecContext(ctx, tx.d.sql(query), args...)
+	} else {
+		var st *sql.Stmt
+		if st, err = tx.stmt(ctx, query); err == nil {
+			res, err = st.ExecContext(ctx, args...)
+		}
+	}
+	if err != nil {
+		return 0, err
+	}
+	return res.RowsAffected()
+}
+
+// Query runs a query; the caller closes the rows before the next statement.
+func (tx *Tx) Query(ctx context.Context, query string, args ...any) (*sql.Rows, error) {
+	if tx.stmts == nil {
+		return tx.conn.QueryContext(ctx, tx.d.sql(query), args...)
+	}
+	st, err := tx.stmt(ctx, query)
+	if err != nil {
+		return nil, err
+	}
+	return st.QueryContext(ctx, args...)
+}
+
+// QueryRow runs a query for one row.
+func (tx *Tx) QueryRow(ctx context.Context, query string, args ...any) *sql.Row {
+	if tx.stmts != nil {
+		if st, err := tx.stmt(ctx, query); err == nil {
+			return st.QueryRowContext(ctx, args...)
+		}
+	}
+	return tx.conn.QueryRowContext(ctx, tx.d.sql(query), args...)
+}
+
+// ExecMany runs one statement for each list of arguments, in order, and tells
+// how many rows each touched. Where the database is far away all of them
+// travel together.
+func (tx *Tx) ExecMany(ctx context.Context, query string, rows [][]any) ([]int64, error) {
+	touched := make([]int64, len(rows))
+	if tx.stmts == nil {
+		err := tx.batch(ctx, query, rows, func(i int, r pgx.BatchResults) error {
+			tag, err := r.Exec()
+			touched[i] = tag.RowsAffected()
+			return err
+		})
+		return touched, err
+	}
+	for i, args := range rows {
+		n, err := tx.Exec(ctx, query, args...)
+		if err != nil {
+			return nil, err
+		}
+		touched[i] = n
+	}
+	return touched, nil
+}
+
+// QueryMany runs one query for each list of arguments, in order, and gives
+// the rows of the i-th to scan.
+func (tx *Tx) QueryMany(ctx context.Context, query string, rows [][]any, scan func(i int, scan Scan) error) error {
+	if tx.stmts == nil {
+		return tx.batch(ctx, query, rows, func(i int, r pgx.BatchResults) error {
+			got, err := r.Query()
+			if err != nil {
+				return err
+			}
+			defer got.Close()
+			for got.Next() {
+				if err := scan(i, got.Scan); err != nil {
+					return err
+				}
+			}
+			return got.Err()
+		})
+	}
+	for i, args := range rows {
+		got, err := tx.Query(ctx, query, args...)
+		if err != nil {
+			return err
+		}
+		if err := each(got, func(sc Scan) error { return scan(i, sc) }); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// batch sends one statement with many lists of arguments in one round trip.
+func (tx *Tx) batch(ctx context.Context, query string, rows [][]any, result func(i int, r pgx.BatchResults) error) error {
+	if len(rows) == 0 {
+		return nil
+	}
+	query = tx.d.sql(query)
+	b := &pgx.Batch{}
+	for _, args := range rows {
+		b.Queue(query, args...)
+	}
+	return tx.conn.Raw(func(driverConn any) (err error) {
+		c, ok := driverConn.(*stdlib.Conn)
+		if !ok {
+			return fmt.Errorf("unexpected connection %T", driverConn)
+		}
+		r := c.Conn().SendBatch(ctx, b)
+		defer func() {
+			if e := r.Close(); err == nil {
+				err = e
+			}
+		}()
+		for i := range rows {
+			if err := result(i, r); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// each gives every row to fn and closes the rows.
+func each(rows *sql.Rows, fn func(scan Scan) error) (err error) {
+	defer func() {
+		if e := rows.Close(); err == nil {
+			err = e
+		}
+	}()
+	for rows.Next() {
+		if err := fn(rows.Scan); err != nil {
+			return err
+		}
+	}
+	return rows.Err()
+}
