@@ -7,70 +7,40 @@ import "github.com/robotswatch/robotswatch/robots"
 // answer that candidates and sampling gave.
 func AccessOf(r *robots.Rules) (level Level, proven bool) {
 	s := newSolver(r.Reading())
-	level = s.level(r.Rules)
+	level = s.level(&side{rules: r.Rules})
 	return level, !s.gaveUp
 }
 
-func (s *solver) level(rules []robots.Rule) Level {
-	if !s.someDisallowed(rules) {
+func (s *solver) level(x *side) Level {
+	if !s.someDisallowed(x) {
 		return Allowed
 	}
-	if ordinaryAllowed(rules) {
-		if s.someAllowed(rules) {
-			return Partial
-		}
+	if !s.someAllowed(x) {
 		return Blocked
 	}
-	if s.someAllowed(rules) {
-		return Restricted
+	if ordinaryAllowed(x) {
+		return Partial
 	}
-	return Blocked
+	return Restricted
 }
 
 // ordinaryAllowed is the verdict on an ordinary path: "/" and text that no
 // rule mentions. 0xFF stands for the text: no normalised pattern has it, so
 // only a star can take it.
-func ordinaryAllowed(rules []robots.Rule) bool {
-	best := -1
-	for i := range rules {
-		if (best < 0 || stronger(rules, i, best)) && robots.Match(rules[i].Pattern, "/\xff") {
-			best = i
-		}
-	}
-	return best < 0 || rules[best].Allow
-}
-
-// stronger reports whether rule i decides when i and j both match: the longer
-// pattern, Allow before Disallow, the first in the file (RFC 9309, 2.2.2).
-func stronger(rules []robots.Rule, i, j int) bool {
-	a, b := &rules[i], &rules[j]
-	if len(a.Pattern) != len(b.Pattern) {
-		return len(a.Pattern) > len(b.Pattern)
-	}
-	if a.Allow != b.Allow {
-		return a.Allow
-	}
-	return i < j
+func ordinaryAllowed(x *side) bool {
+	i := x.decider("/\xff")
+	return i < 0 || x.rules[i].Allow
 }
 
 // someDisallowed reports whether there is a path that the rules disallow: one
 // that a Disallow matches and no Allow that is at least as long.
-func (s *solver) someDisallowed(rules []robots.Rule) bool {
-	for i := range rules {
-		d := &rules[i]
+func (s *solver) someDisallowed(x *side) bool {
+	for i := range x.rules {
+		d := &x.rules[i]
 		if d.Allow {
 			continue
 		}
-		avoid := s.exempt(s.avoid[:0], d.Pattern)
-		for j := range rules {
-			a := &rules[j]
-			if a.Allow && len(a.Pattern) >= len(d.Pattern) && compatible(a.Pattern, d.Pattern) {
-				avoid = append(avoid, a.Pattern)
-			}
-		}
-		s.avoid = avoid
-		s.work += len(rules)
-		if s.one(d.Pattern, avoid, 0) != "" {
+		if s.one(d.Pattern, s.opposing(x, d.Pattern, true, len(d.Pattern)), 0) != "" {
 			return true
 		}
 		if s.exhausted() {
@@ -83,19 +53,19 @@ func (s *solver) someDisallowed(rules []robots.Rule) bool {
 // someAllowed reports whether there is a path, /robots.txt aside, that the
 // rules allow: one that no Disallow matches, or that an Allow matches and no
 // longer Disallow.
-func (s *solver) someAllowed(rules []robots.Rule) bool {
+func (s *solver) someAllowed(x *side) bool {
 	for _, path := range [...]string{"/", "/x", "/zyx"} {
-		s.work += len(rules)
-		if best := decider(rules, path); best < 0 || rules[best].Allow {
+		s.work += len(x.rules)
+		if i := x.decider(path); i < 0 || x.rules[i].Allow {
 			return true
 		}
 	}
-	if s.allowedBy(rules, "/", 0) {
+	if s.one("/", s.opposing(x, "/", false, 0), 0) != "" {
 		return true
 	}
-	for i := range rules {
-		a := &rules[i]
-		if a.Allow && s.allowedBy(rules, a.Pattern, len(a.Pattern)+1) {
+	for i := range x.rules {
+		a := &x.rules[i]
+		if a.Allow && s.one(a.Pattern, s.opposing(x, a.Pattern, false, len(a.Pattern)+1), 0) != "" {
 			return true
 		}
 		if s.exhausted() {
@@ -105,28 +75,19 @@ func (s *solver) someAllowed(rules []robots.Rule) bool {
 	return false
 }
 
-// allowedBy reports whether a path matches the pattern and no Disallow of at
-// least the given length.
-func (s *solver) allowedBy(rules []robots.Rule, pattern string, length int) bool {
-	avoid := s.exempt(s.avoid[:0], pattern)
-	for j := range rules {
-		d := &rules[j]
-		if !d.Allow && len(d.Pattern) >= length && compatible(d.Pattern, pattern) {
-			avoid = append(avoid, d.Pattern)
+// opposing gives the patterns of the rules with the given verdict that have at
+// least that length and may match what the pattern matches, and the path that
+// is always allowed. The slice is good until the next call.
+func (s *solver) opposing(x *side, pattern string, allow bool, length int) []string {
+	list := s.exempt(s.scratch[:0], pattern)
+	near := x.near(pattern)
+	s.work += len(near)
+	for _, j := range near {
+		r := &x.rules[j]
+		if r.Allow == allow && len(r.Pattern) >= length && compatible(r.Pattern, pattern) {
+			list = append(list, r.Pattern)
 		}
 	}
-	s.avoid = avoid
-	s.work += len(rules)
-	return s.one(pattern, avoid, 0) != ""
-}
-
-// decider is the index of the rule that decides on a path, -1 for none.
-func decider(rules []robots.Rule, path string) int {
-	best := -1
-	for i := range rules {
-		if (best < 0 || stronger(rules, i, best)) && robots.Match(rules[i].Pattern, path) {
-			best = i
-		}
-	}
-	return best
+	s.scratch = list
+	return list
 }

@@ -8,10 +8,8 @@ type octets [2]uint64
 func (o *octets) add(c byte)     { o[c>>6&1] |= 1 << (c & 63) }
 func (o octets) has(c byte) bool { return c < 128 && o[c>>6]&(1<<(c&63)) != 0 }
 
-func (o octets) or(p octets) octets      { return octets{o[0] | p[0], o[1] | p[1]} }
-func (o octets) and(p octets) octets     { return octets{o[0] & p[0], o[1] & p[1]} }
-func (o octets) without(p octets) octets { return octets{o[0] &^ p[0], o[1] &^ p[1]} }
-func (o octets) empty() bool             { return o[0]|o[1] == 0 }
+func (o octets) or(p octets) octets  { return octets{o[0] | p[0], o[1] | p[1]} }
+func (o octets) and(p octets) octets { return octets{o[0] & p[0], o[1] & p[1]} }
 
 func octetsOf(s string) (o octets) {
 	for i := range len(s) {

@@ -32,91 +32,31 @@ type idleRule struct {
 	inOther bool // by is a rule of the other side
 }
 
-// side is one of the two rule sets.
-type side struct {
-	rules []robots.Rule
-	only  []int  // rules that the other side lacks, ascending
-	works []bool // by index into only: the rule has effect
-}
-
 // compareRules finds, for each side, which rules decide on paths that the
 // other side gives the opposite verdict.
 func compareRules(reading robots.Reading, before, after []robots.Rule) outcome {
 	s := newSolver(reading)
-	b, a := side{rules: before}, side{rules: after}
-	match(&b, &a)
-	out := outcome{before: s.level(before)}
+	b, a := &side{rules: before}, &side{rules: after}
+	match(b, a)
+	out := outcome{before: s.level(b)}
 	if len(b.only) == 0 && len(a.only) == 0 {
 		// The same patterns with the same verdicts: order means nothing.
 		out.after = out.before
 		out.proven = !s.gaveUp
 		return out
 	}
-	out.after = s.level(after)
-	out.disallowed = s.effects(&a, &b)
-	out.allowed = s.effects(&b, &a)
+	out.after = s.level(a)
+	out.disallowed = s.effects(a, b)
+	out.allowed = s.effects(b, a)
 	out.proven = !s.gaveUp
 	if out.proven { // else a rule may have an effect that was not found
-		out.idle = append(idleRules(&b, &a, false), idleRules(&a, &b, true)...)
+		out.idle = append(idleRules(b, a, false), idleRules(a, b, true)...)
 	}
 	return out
 }
 
-// match pairs rules of equal pattern and verdict and leaves the others in
-// only. Most edits touch few lines: what is equal at both ends needs no table.
-func match(b, a *side) {
-	start, endB, endA := 0, len(b.rules), len(a.rules)
-	for start < endB && start < endA && equal(&b.rules[start], &a.rules[start]) {
-		start++
-	}
-	for endB > start && endA > start && equal(&b.rules[endB-1], &a.rules[endA-1]) {
-		endB--
-		endA--
-	}
-	type key struct {
-		pattern string
-		allow   bool
-	}
-	var count map[key]int
-	if start < endB && start < endA {
-		count = make(map[key]int)
-		for i := start; i < endA; i++ {
-			count[key{a.rules[i].Pattern, a.rules[i].Allow}]++
-		}
-	}
-	var common map[key]int
-	if count != nil {
-		common = make(map[key]int)
-	}
-	for i := start; i < endB; i++ {
-		k := key{b.rules[i].Pattern, b.rules[i].Allow}
-		if count[k] > 0 {
-			count[k]--
-			common[k]++
-			continue
-		}
-		b.only = append(b.only, i)
-	}
-	for i := start; i < endA; i++ {
-		k := key{a.rules[i].Pattern, a.rules[i].Allow}
-		if common[k] > 0 {
-			common[k]--
-			continue
-		}
-		a.only = append(a.only, i)
-	}
-	b.works, a.works = make([]bool, len(b.only)), make([]bool, len(a.only))
-}
-
-func equal(p, q *robots.Rule) bool { return p.Allow == q.Allow && p.Pattern == q.Pattern }
-
-func (x *side) lacks(i int) bool {
-	_, found := slices.BinarySearch(x.only, i)
-	return found
-}
-
 // effects gives the Disallow rules of x that decide on paths that y allows,
-// and marks which of the rules that only one side has took part.
+// and marks which of the rules that only one side has take part.
 //
 // Take such a path, d the rule of x that decides on it, and a the one of y, an
 // Allow or none. If y has d too, then d matches there, so a is stronger than
@@ -124,11 +64,15 @@ func (x *side) lacks(i int) bool {
 // alone has a. With neither, nothing was tightened, and nothing is searched.
 func (s *solver) effects(x, y *side) (list []effect) {
 	var allows []int // by index into y.only
-	for k, i := range y.only {
-		if y.rules[i].Allow {
+	for k, j := range y.only {
+		if y.rules[j].Allow {
 			allows = append(allows, k)
 		}
 	}
+	// Short ones first: what they find spares the search for longer ones.
+	slices.SortStableFunc(allows, func(k, l int) int {
+		return len(y.rules[y.only[k]].Pattern) - len(y.rules[y.only[l]].Pattern)
+	})
 	for k, i := range x.only {
 		if x.rules[i].Allow {
 			continue
@@ -149,59 +93,49 @@ func (s *solver) effects(x, y *side) (list []effect) {
 }
 
 // ownEffect gives a shortest path on which rule i of x, which y lacks, decides
-// and y allows; allows are the Allow rules that x lacks.
+// and y allows; allows are the Allow rules that x lacks. y allows a path that
+// no Disallow matches, or that an Allow matches and no longer Disallow.
 func (s *solver) ownEffect(x, y *side, i int, allows []int) string {
 	d := x.rules[i].Pattern
-	above := s.above(x, i, nil, d)
-	mine := len(above)
-	weakest := -1 // the shortest Disallow of y that may match
-	s.work += len(y.rules)
-	for j := range y.rules {
-		e := &y.rules[j]
-		if !e.Allow && compatible(e.Pattern, d) {
-			above = append(above, e.Pattern)
-			if weakest < 0 || len(e.Pattern) < weakest {
-				weakest = len(e.Pattern)
+	avoid := s.above(x, i, d, nil)
+	own := len(avoid)
+	weakest := 0 // length of the shortest Disallow of y that may match, 0 for none
+	var rivals []int
+	near := y.near(d)
+	s.work += len(near)
+	for _, j := range near {
+		r := &y.rules[j]
+		switch {
+		case !compatible(r.Pattern, d):
+		case r.Allow:
+			if !y.lacks(int(j)) {
+				rivals = append(rivals, int(j))
+			}
+		default:
+			avoid = append(avoid, r.Pattern)
+			if weakest == 0 || len(r.Pattern) < weakest {
+				weakest = len(r.Pattern)
 			}
 		}
 	}
-	best := s.one(d, above, 0)
-	avoid := above[:mine:mine]
-	for _, k := range allows {
-		j := y.only[k]
-		if y.works[k] && s.minimal(d, best) {
-			continue
-		}
-		below := len(best)
-		if !y.works[k] {
-			below = 0
-		}
-		path := s.pair(x, y, d, avoid, j, below)
-		if path == "" {
-			continue
-		}
-		y.works[k] = true
-		if best == "" || len(path) < len(best) {
-			best = path
-		}
-	}
-	if weakest < 0 || s.minimal(d, best) {
-		return best
-	}
-	for j := range y.rules {
-		a := &y.rules[j]
-		if !a.Allow || len(a.Pattern) < weakest || !compatible(a.Pattern, d) || y.lacks(j) {
-			continue
+	best := s.one(d, avoid, 0)
+	avoid = avoid[:own:own]
+	best = s.pairs(x, y, d, avoid, allows, best)
+	for _, j := range rivals {
+		a := y.rules[j].Pattern
+		if weakest == 0 || len(a) < weakest || hopeless(d, a, best) {
+			continue // nothing that the search without Allow missed, or nothing shorter
 		}
 		list := avoid
-		for k := range y.rules {
+		near := y.near(d)
+		s.work += len(near)
+		for _, k := range near {
 			e := &y.rules[k]
-			if !e.Allow && len(e.Pattern) > len(a.Pattern) && compatible(e.Pattern, d) && compatible(e.Pattern, a.Pattern) {
+			if !e.Allow && len(e.Pattern) > len(a) && compatible(e.Pattern, d) && compatible(e.Pattern, a) {
 				list = append(list, e.Pattern)
 			}
 		}
-		s.work += len(y.rules)
-		if path := s.both(d, a.Pattern, list, len(best)); path != "" {
+		if path := s.both(d, a, list, len(best)); path != "" {
 			best = path
 		}
 		if s.exhausted() {
@@ -211,30 +145,55 @@ func (s *solver) ownEffect(x, y *side, i int, allows []int) string {
 	return best
 }
 
-// minimal reports whether no path that matches d can be shorter than path.
-func (s *solver) minimal(d, path string) bool {
-	return path != "" && len(path) == len(shortest(d))
+// hopeless reports whether nothing that matches both patterns is shorter than
+// best, by their length alone.
+func hopeless(d, a, best string) bool {
+	return best != "" && len(best) <= max(len(shortest(d)), len(shortest(a)))
 }
 
-// pair gives a shortest path that d and rule j of y match, none of avoid, and
-// no rule of y that is stronger than j.
-func (s *solver) pair(x, y *side, d string, avoid []string, j, below int) string {
-	a := y.rules[j].Pattern
-	if !compatible(d, a) {
-		return ""
+// pairs gives a shortest path, shorter than best if there is a best, that d
+// matches, none of avoid, and on which one of the rules allows (by index into
+// y.only) decides in y. It marks the rules that do so anywhere.
+func (s *solver) pairs(x, y *side, d string, avoid []string, allows []int, best string) string {
+	for _, k := range allows {
+		j := y.only[k]
+		a := y.rules[j].Pattern
+		s.work++
+		if !compatible(a, d) {
+			continue
+		}
+		below := 0 // any length shows that the rule works
+		if y.works[k] {
+			if hopeless(d, a, best) {
+				continue
+			}
+			below = len(best)
+		}
+		path := s.both(d, a, s.above(y, j, d, avoid), below)
+		if path == "" {
+			continue
+		}
+		y.works[k] = true
+		if best == "" || len(path) < len(best) {
+			best = path
+		}
+		if s.exhausted() {
+			break
+		}
 	}
-	return s.both(d, a, s.above(y, j, avoid, d), below)
+	return best
 }
 
-// above appends the patterns of x that are stronger than rule i and may match
-// what d matches.
-func (s *solver) above(x *side, i int, list []string, d string) []string {
+// above appends to list the patterns of x that are stronger than rule i and
+// may match what d matches, and the path that is always allowed.
+func (s *solver) above(x *side, i int, d string, list []string) []string {
 	p := x.rules[i].Pattern
 	list = s.exempt(list, d)
-	s.work += len(x.rules)
-	for j := range x.rules {
+	near := x.near(p)
+	s.work += len(near)
+	for _, j := range near {
 		f := x.rules[j].Pattern
-		if len(f) >= len(p) && j != i && stronger(x.rules, j, i) && compatible(f, p) && compatible(f, d) {
+		if len(f) >= len(p) && int(j) != i && x.stronger(int(j), i) && compatible(f, p) && compatible(f, d) {
 			list = append(list, f)
 		}
 	}
@@ -244,39 +203,25 @@ func (s *solver) above(x *side, i int, list []string, d string) []string {
 // sharedEffects gives the rules of x that y has too and that decide where an
 // Allow of y that x lacks does.
 func (s *solver) sharedEffects(x, y *side, allows []int) (list []effect) {
+	rivals := make(map[int][]int) // rule of x -> allows that may take paths from it
+	for _, k := range allows {
+		a := y.rules[y.only[k]].Pattern
+		near := x.near(a)
+		s.work += len(near)
+		for _, i := range near {
+			d := &x.rules[i]
+			if !d.Allow && len(d.Pattern) <= len(a) && compatible(d.Pattern, a) && !x.lacks(int(i)) {
+				rivals[int(i)] = append(rivals[int(i)], k)
+			}
+		}
+	}
 	for i := range x.rules {
-		d := &x.rules[i]
-		if d.Allow || x.lacks(i) {
+		if rivals[i] == nil {
 			continue
 		}
-		best := ""
-		var avoid []string
-		for _, k := range allows {
-			j := y.only[k]
-			a := &y.rules[j]
-			s.work++
-			if len(a.Pattern) < len(d.Pattern) || !compatible(a.Pattern, d.Pattern) {
-				continue
-			}
-			if avoid == nil {
-				avoid = s.above(x, i, make([]string, 0, 8), d.Pattern)
-				avoid = slices.Clip(avoid)
-			}
-			below := len(best)
-			if !y.works[k] {
-				below = 0
-			}
-			path := s.pair(x, y, d.Pattern, avoid, j, below)
-			if path == "" {
-				continue
-			}
-			y.works[k] = true
-			if best == "" || len(path) < len(best) {
-				best = path
-			}
-		}
-		if best != "" {
-			list = append(list, effect{i, best})
+		d := x.rules[i].Pattern
+		if path := s.pairs(x, y, d, slices.Clip(s.above(x, i, d, nil)), rivals[i], ""); path != "" {
+			list = append(list, effect{i, path})
 		}
 		if s.exhausted() {
 			break
@@ -286,7 +231,7 @@ func (s *solver) sharedEffects(x, y *side, allows []int) (list []effect) {
 }
 
 // idleRules gives the rules that only x has and that have no effect, each with
-// the rule that gives the same verdict without it.
+// the rule that gives the same verdict instead.
 func idleRules(x, y *side, added bool) (list []idleRule) {
 	for k, i := range x.only {
 		if x.works[k] {
@@ -299,21 +244,16 @@ func idleRules(x, y *side, added bool) (list []idleRule) {
 	return list
 }
 
-// coveredBy looks at a shortest path that rule i of x matches: the rule that
-// decides there, on x's side if it is another one or would be without i, else
-// on y's side.
+// coveredBy looks at a shortest path that rule i of x matches. If another rule
+// of x decides there, or would without i and say the same, that one covers i;
+// else the one that decides in y.
 func coveredBy(x, y *side, i int) (by int, inOther bool) {
 	path := shortest(x.rules[i].Pattern)
-	next := -1
-	for j := range x.rules {
-		if j != i && robots.Match(x.rules[j].Pattern, path) && (next < 0 || stronger(x.rules, j, next)) {
-			next = j
-		}
-	}
-	if next >= 0 && (stronger(x.rules, next, i) || x.rules[next].Allow == x.rules[i].Allow) {
+	next := x.deciderWithout(i, path)
+	if next >= 0 && (x.stronger(next, i) || x.rules[next].Allow == x.rules[i].Allow) {
 		return next, false
 	}
-	if j := decider(y.rules, path); j >= 0 {
+	if j := y.decider(path); j >= 0 {
 		return j, true
 	}
 	return -1, false

@@ -34,10 +34,12 @@ type solver struct {
 	states   int
 	gaveUp   bool
 	compiled map[string]*automaton
-	avoid    []string // scratch of the callers, kept for its capacity
+	scratch  []string // of opposing
 }
 
-func newSolver(r robots.Reading) *solver { return &solver{lang: languageOf(r)} }
+func newSolver(r robots.Reading) *solver {
+	return &solver{lang: languageOf(r)}
+}
 
 // spend takes from the budget and reports whether some is left.
 func (s *solver) spend(n int) bool {
@@ -64,6 +66,7 @@ func (s *solver) exempt(avoid []string, d string) []string {
 // one finds a shortest path that matches d and none of avoid, shorter than
 // below (0: any length). "" is none; none is proven unless the solver gave up.
 func (s *solver) one(d string, avoid []string, below int) string {
+	// Nothing that matches d is shorter than this.
 	candidate := shortest(d)
 	if below > 0 && len(candidate) >= below {
 		return ""
@@ -81,7 +84,7 @@ func (s *solver) one(d string, avoid []string, below int) string {
 	if free && s.lang.contains(candidate) {
 		return candidate
 	}
-	return s.search([]string{d}, avoid, below)
+	return s.search([]string{d}, avoid, candidate, below)
 }
 
 // both is one for paths that match d and a.
@@ -100,18 +103,40 @@ func (s *solver) both(d, a string, avoid []string, below int) string {
 			return ""
 		}
 	}
-	return s.search([]string{d, a}, avoid, below)
+	return s.search([]string{d, a}, avoid, "", below)
 }
 
-// search walks the product of the automata breadth first, and falls back to
-// samples when it reaches a limit.
-func (s *solver) search(must, avoid []string, below int) string {
-	if !s.gaveUp {
-		w := walk{solver: s, below: below}
-		if path, ok := w.run(must, avoid); ok {
-			return path
+// search finds a shortest path by looking away first: it searches with only
+// those patterns to avoid that got in the way so far, and looks whether the
+// answer meets the others. If it does, nothing shorter can, for less was
+// asked; if it does not, those that it violates are added. tried is an answer
+// that was found not to meet them, "" for none. At a limit it falls back to
+// samples.
+func (s *solver) search(must, avoid []string, tried string, below int) string {
+	var active []string
+	for !s.gaveUp {
+		if tried != "" {
+			n := len(active)
+			for _, f := range avoid {
+				if robots.Match(f, tried) {
+					active = append(active, f)
+				}
+			}
+			s.work += len(avoid) * (1 + len(tried)/16)
+			if len(active) == n && s.lang.contains(tried) {
+				return tried
+			}
 		}
-		s.gaveUp = true
+		w := walk{solver: s, below: below}
+		path, ok := w.run(must, active)
+		if !ok {
+			s.gaveUp = true
+			break
+		}
+		if path == "" {
+			return ""
+		}
+		tried = path
 	}
 	return s.sample(must, avoid, below)
 }
