@@ -26,89 +26,95 @@ func AgentOf(a agents.Agent) diff.Agent {
 }
 
 // Profile is the access that a readable answer gives each agent; text is the
-// policy, nil when there is none.
+// policy, nil when there is none. Without an answer it is unknown.
 func Profile(v Version, text []byte, list []diff.Agent) []AgentAccess {
-	if !v.known() {
-		return nil
-	}
 	profile := make([]AgentAccess, len(list))
 	in := diff.NewInput(text)
 	for i, a := range list {
-		access := diff.Access{Level: diff.Allowed, Source: robots.SourceStatus}
+		profile[i] = AgentAccess{Agent: a.Token, Access: v.access()}
 		if v.State == fetch.Policy {
-			rules := in.Rules(a)
-			access.Source = rules.Source
-			access.Level, _ = diff.AccessOf(rules)
+			profile[i].Access = accessOf(in.Rules(a))
 		}
-		profile[i] = AgentAccess{Agent: a.Token, Access: access}
 	}
 	return profile
 }
 
-// ruling says what decides on a site at a moment.
-type ruling uint8
-
-const (
-	byVersion ruling = iota // the last readable answer
-	blocksAll
-	allowsAll
-	notKnown
-)
-
-func (s *Site) ruling(now time.Time, sem Semantics) ruling {
-	switch s.State {
-	case fetch.Policy, fetch.Absent, fetch.NotRobots:
-	case fetch.Denied:
-		if sem.DeniedBlocks {
-			return blocksAll
-		}
-		return allowsAll
-	case fetch.Unreachable:
-		switch {
-		case s.Memory.Tentative:
-			return notKnown // blocks once it is confirmed
-		case now.Sub(s.StateSince) < UnreachableLimit:
-			return blocksAll
-		case sem.AllowAfter30d || s.Readable == "":
-			return allowsAll
-		}
-	default:
-		return notKnown
+// access that follows from a version without looking at rules.
+func (v Version) access() diff.Access {
+	if v.State == fetch.Absent {
+		return diff.Access{Level: diff.Allowed, Source: robots.SourceStatus}
 	}
+	return diff.Access{Level: diff.Unknown, Source: robots.SourceStatus}
+}
+
+func accessOf(rules *robots.Rules) diff.Access {
+	level, _ := diff.AccessOf(rules)
+	return diff.Access{Level: level, Source: rules.Source}
+}
+
+// Aged reports whether the site has been unreachable for so long that it no
+// longer blocks everyone.
+func (s *Site) Aged(now time.Time) bool {
+	return s.State == fetch.Unreachable && now.Sub(s.StateSince) >= UnreachableLimit
+}
+
+// Effective is the access of an agent in a confirmed state, when the last
+// readable answer gives it last (its zero value: there was none). aged is
+// Site.Aged.
+func (sem Semantics) Effective(state fetch.State, aged bool, last diff.Access) diff.Access {
+	if last.Level == "" {
+		last = Version{}.access()
+	}
+	allowed := diff.Access{Level: diff.Allowed, Source: robots.SourceStatus}
+	blocked := diff.Access{Level: diff.Blocked, Source: robots.SourceStatus}
 	switch {
-	case s.Readable == fetch.Absent, s.Readable == "" && s.State == fetch.Absent:
-		return allowsAll
-	case s.Readable == "":
-		return notKnown
+	case state == fetch.Absent:
+		return allowed
+	case state == fetch.Policy, state == fetch.NotRobots:
+		return last
+	case !sem.blocks(state) && state == fetch.Denied:
+		return allowed
+	case sem.blocks(state) && !aged:
+		return blocked
+	case aged && (sem.AllowAfter30d || last.Level == diff.Unknown):
+		return allowed
+	case aged:
+		return last
 	}
-	return byVersion
+	return Version{}.access()
+}
+
+// blocks reports whether a state, once confirmed, blocks every agent.
+func (sem Semantics) blocks(state fetch.State) bool {
+	return state == fetch.Unreachable || state == fetch.Denied && sem.DeniedBlocks
+}
+
+// effective takes into account that a first unreachable answer blocks nobody
+// before it is confirmed.
+func (s *Site) effective(last diff.Access, now time.Time, sem Semantics) diff.Access {
+	if s.unsure() {
+		return Version{}.access()
+	}
+	return sem.Effective(s.State, s.Aged(now), last)
+}
+
+// unsure: nothing is known of the access on this site.
+func (s *Site) unsure() bool {
+	return !known(s.State) || s.Memory.Tentative && s.State == fetch.Unreachable
 }
 
 // Effective is the access that holds now for the agents watched on a site,
 // its state taken into account.
 func Effective(s Site, watched []diff.Agent, now time.Time, sem Semantics) []AgentAccess {
-	rule := s.ruling(now, sem)
-	known := make(map[string]diff.Access, len(s.Profile))
+	last := make(map[string]diff.Access, len(s.Profile))
 	for _, p := range s.Profile {
-		known[p.Agent] = p.Access
+		last[p.Agent] = p.Access
 	}
 	list := make([]AgentAccess, len(watched))
 	for i, a := range watched {
-		list[i] = AgentAccess{Agent: a.Token, Access: rule.access(known[a.Token])}
+		list[i] = AgentAccess{Agent: a.Token, Access: s.effective(last[a.Token], now, sem)}
 	}
 	return list
-}
-
-func (r ruling) access(byRules diff.Access) diff.Access {
-	switch {
-	case r == blocksAll:
-		return diff.Access{Level: diff.Blocked, Source: robots.SourceStatus}
-	case r == allowsAll:
-		return diff.Access{Level: diff.Allowed, Source: robots.SourceStatus}
-	case r == byVersion && byRules.Level != "":
-		return byRules
-	}
-	return diff.Access{Level: diff.Unknown, Source: robots.SourceStatus}
 }
 
 // Permission answers: may an agent fetch a path of a site?
@@ -129,31 +135,29 @@ type Permission struct {
 // is the last good policy of the site, nil when it has none.
 func Gate(s Site, text []byte, agent diff.Agent, path string, now time.Time, sem Semantics) Permission {
 	p := Permission{State: s.State, ObservedAt: s.LastCheckAt}
-	if p.State == "" {
+	if !known(p.State) {
 		p.State = fetch.Pending
 	}
-	rule := s.ruling(now, sem)
-	if rule == byVersion {
+	last := s.version().access()
+	var rules *robots.Rules
+	if s.Readable == fetch.Policy {
+		rules = diff.NewInput(text).Rules(agent)
+		last = accessOf(rules)
+	}
+	access := s.effective(last, now, sem)
+	p.Access, p.Source = access.Level, access.Source
+	p.Allowed = access.Level == diff.Allowed
+	switch {
+	case access.Source != robots.SourceStatus: // the rules decide
 		p.ObservedAt = s.ReadableAt
-		p.decide(diff.NewInput(text).Rules(agent), path)
-	} else {
-		access := rule.access(diff.Access{})
-		p.Access, p.Source = access.Level, access.Source
-		p.Allowed = rule == allowsAll || rule == blocksAll && isRobotsTxt(path)
+		d := rules.Decide(path)
+		p.Allowed = d.Allowed
+		if d.Rule != nil {
+			p.Rule, p.Line = &d.Rule.Text, &d.Rule.Line
+		}
+	case access.Level == diff.Blocked && robots.NormalizePath(path) == "/robots.txt":
+		p.Allowed = true // RFC 9309, 2.2.2: always
 	}
 	p.Stale = p.ObservedAt.IsZero() || now.Sub(p.ObservedAt) > MaxGap
 	return p
 }
-
-func (p *Permission) decide(rules *robots.Rules, path string) {
-	p.Access, _ = diff.AccessOf(rules)
-	p.Source = rules.Source
-	d := rules.Decide(path)
-	p.Allowed = d.Allowed
-	if d.Rule != nil {
-		p.Rule, p.Line = &d.Rule.Text, &d.Rule.Line
-	}
-}
-
-// isRobotsTxt: /robots.txt itself is always allowed (RFC 9309, 2.2.2).
-func isRobotsTxt(path string) bool { return robots.NormalizePath(path) == "/robots.txt" }

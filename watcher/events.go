@@ -22,7 +22,7 @@ func (j *Judge) changes(ctx context.Context, before Site, d Decision, at time.Ti
 	reread := slices.ContainsFunc(d.Transitions, func(t Transition) bool { return !t.ofState() })
 	for _, t := range d.Transitions {
 		if t.ofState() {
-			b.stateEvent(t, summariseState(t, before.Readable != "", reread))
+			b.stateEvent(t, CauseStatus, summariseState(t, before.Readable != "", reread))
 			continue
 		}
 		old, err := text(ctx, bodies, t.Before)
@@ -44,11 +44,6 @@ func text(ctx context.Context, bodies Bodies, v Version) ([]byte, error) {
 		return nil, nil
 	}
 	return bodies.Body(ctx, v.Body)
-}
-
-// blocks reports whether a state, once confirmed, blocks every agent.
-func (s Semantics) blocks(state fetch.State) bool {
-	return state == fetch.Unreachable || state == fetch.Denied && s.DeniedBlocks
 }
 
 // builder collects the events of one look.
@@ -128,14 +123,14 @@ func (b *builder) about(list []diff.AgentChange) []diff.AgentChange {
 	return watched
 }
 
-func (b *builder) stateEvent(t Transition, summary string) {
+func (b *builder) stateEvent(t Transition, cause Cause, summary string) {
 	severity := Warning
 	if b.semantics.blocks(t.StateAfter) && !b.semantics.blocks(t.StateBefore) && !allBlocked(b.before.Profile) {
 		severity = Critical
 	}
 	b.add(Change{
 		Kind: KindState, Severity: severity, Summary: summary,
-		State: StateChange{t.StateBefore, t.StateAfter}, Reason: t.Reason, Detail: t.Detail, Cause: CauseStatus,
+		State: StateChange{t.StateBefore, t.StateAfter}, Reason: t.Reason, Detail: t.Detail, Cause: cause,
 		BeforeSHA256: b.before.Body.String(), AfterSHA256: b.site.Body.String(),
 		Unstable: t.Unstable, Watched: true,
 	})
@@ -165,14 +160,14 @@ func (b *builder) versionEvents(t Transition, old, now []byte) {
 	moved, sameAccess := splitAgents(report.Agents, t)
 	if t.AsTold {
 		if len(moved) > 0 || len(report.Signals) > 0 {
-			b.stateEvent(t, "robots.txt is again what was reported last")
+			b.stateEvent(t, causeOf(t), "robots.txt is again what was reported last")
 		}
 		return
 	}
 	told := len(b.changes)
 	b.accessEvent(base, t, moved)
 	if t.StateBefore != t.StateAfter && len(moved) == 0 {
-		b.stateEvent(t, summariseSwap(t))
+		b.stateEvent(t, CauseStatus, summariseSwap(t))
 	}
 	b.lesserEvents(base, report)
 	if len(b.changes) == told {

@@ -154,6 +154,10 @@ func (j *Judge) Judge(ctx context.Context, site Site, out fetch.Outcome, bodies 
 // profile brings the access of the watched agents up to date when the version
 // or the list of agents changed; relisted says that it was only the list.
 func (j *Judge) profile(ctx context.Context, before Site, site *Site, watch *Watch, bodies Bodies) (relisted bool, err error) {
+	if site.unsure() {
+		site.Profile, site.Memory.Watch = nil, ""
+		return false, nil
+	}
 	if site.version() == before.version() && site.Memory.Watch == watch.Fingerprint {
 		return false, nil
 	}

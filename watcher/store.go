@@ -47,6 +47,10 @@ type Store interface {
 	Record(ctx context.Context, results []Result) (lost int, err error)
 	// Release hands leases back unused: due again at once.
 	Release(ctx context.Context, leases []Lease) error
+	// SetBack moves all planned checks and leases to earlier, since the clock
+	// of this machine was set back by that much. A store whose own clock
+	// decides what is due has nothing to do.
+	SetBack(ctx context.Context, by time.Duration) error
 	// Body gives the bytes kept under a hash, or ErrNotFound.
 	Body(ctx context.Context, h Hash) ([]byte, error)
 }

@@ -1,0 +1,275 @@
+package watcher
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync/atomic"
+	"time"
+
+	"github.com/robotswatch/robotswatch/fetch"
+)
+
+const (
+	// pollEvery is how often due sites are asked for when there were none.
+	pollEvery = time.Second
+	// minLease is how long a claimed site belongs to a daemon at least.
+	minLease = 10 * time.Minute
+	// farewell is how long a daemon that stops tries to record and release.
+	farewell = 15 * time.Second
+)
+
+// ErrBusy is the answer to CheckNow for a site that is being looked at.
+var ErrBusy = errors.New("the site is being looked at just now")
+
+// Fetcher looks at one site; it never fails, whatever happens is an outcome.
+type Fetcher interface {
+	Look(ctx context.Context, req fetch.Request) fetch.Outcome
+}
+
+// Observer is told what happens; it must be quick and safe for concurrent use.
+type Observer interface {
+	Checked(out fetch.Outcome)  // a look finished
+	Changed(c Change)           // a change was recorded
+	OwnOutage(on bool)          // the daemon's own network is down, or back
+	Recording(failed error)     // an attempt to write failed
+	Recorded(results, lost int) // a batch was written
+}
+
+// Options of a Daemon. All but Observer, Committed, Clock and Log are needed.
+type Options struct {
+	Store   Store
+	Fetcher Fetcher
+	Router  Router
+	Judge   *Judge
+
+	Concurrency int           // looks in flight
+	PerHost     int           // looks in flight to one registered domain, or one address
+	Timeout     time.Duration // of a look, as the fetcher keeps it
+
+	Observer  Observer
+	Committed func()           // called after changes were recorded, to wake their delivery
+	Clock     func() time.Time // the wall clock; nil is time.Now
+	Log       *slog.Logger
+}
+
+// Daemon looks at sites when they are due, for as long as it runs. Any number
+// of daemons may share one store.
+type Daemon struct {
+	opt    Options
+	judge  atomic.Pointer[Judge]
+	router atomic.Pointer[Router]
+	link   link
+	urgent chan *task
+	lease  time.Duration
+	look   time.Duration // a look is given up after this
+}
+
+// New makes a daemon that waits to be run.
+func New(o Options) (*Daemon, error) {
+	switch {
+	case o.Store == nil || o.Fetcher == nil || o.Router == nil || o.Judge == nil:
+		return nil, errors.New("a daemon needs a store, a fetcher, a router and a judge")
+	case o.Concurrency < 1 || o.PerHost < 1:
+		return nil, fmt.Errorf("a daemon needs room for at least one look, not %d in all and %d a host", o.Concurrency, o.PerHost)
+	case o.Timeout <= 0:
+		return nil, fmt.Errorf("a look needs a positive time limit, not %v", o.Timeout)
+	}
+	if o.Clock == nil {
+		o.Clock = time.Now
+	}
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	if o.Observer == nil {
+		o.Observer = nobody{}
+	}
+	if o.Committed == nil {
+		o.Committed = func() {}
+	}
+	d := &Daemon{opt: o, urgent: make(chan *task)}
+	d.look = 2*o.Timeout + 10*time.Second // a turn at an address may take as long as the look
+	d.lease = max(minLease, 4*d.look)
+	d.Use(o.Judge, o.Router)
+	return d, nil
+}
+
+// Use takes other settings from the next look on.
+func (d *Daemon) Use(j *Judge, r Router) {
+	d.judge.Store(j)
+	d.router.Store(&r)
+}
+
+// Judge in use.
+func (d *Daemon) Judge() *Judge { return d.judge.Load() }
+
+// Run looks at sites until the context ends; then it hands back what it
+// holds. It returns an error only when that fails.
+func (d *Daemon) Run(ctx context.Context) error {
+	w := d.startWriter(ctx)
+	p := newPool(d, w)
+	clock := newSteady(d.opt.Clock)
+	poll := time.NewTimer(0)
+	defer poll.Stop()
+	for ctx.Err() == nil {
+		p.dispatch(ctx)
+		select {
+		case <-ctx.Done():
+		case t := <-p.done:
+			p.finished(t)
+		case t := <-d.urgent:
+			p.add(t)
+		case <-poll.C:
+			poll.Reset(d.refill(ctx, p, clock))
+		}
+	}
+	return d.stop(p, w)
+}
+
+// refill claims due sites while there is room for them, and says when to come
+// again.
+func (d *Daemon) refill(ctx context.Context, p *pool, clock *steady) time.Duration {
+	if back := clock.setBack(); back > 0 {
+		d.opt.Log.Warn("the clock was set back, plans are moved with it", "by", back)
+		if err := d.opt.Store.SetBack(ctx, back); err != nil {
+			d.opt.Log.Error("cannot move plans", "error", err)
+		}
+	}
+	p.giveUp(ctx)
+	room := p.room()
+	if room == 0 {
+		return pollEvery
+	}
+	leases, err := d.opt.Store.Claim(ctx, d.opt.Clock(), room, d.lease)
+	if err != nil {
+		if ctx.Err() == nil {
+			d.opt.Log.Error("cannot claim due sites", "error", err)
+		}
+		return pollEvery
+	}
+	for _, l := range leases {
+		p.add(newTask(l))
+	}
+	if len(leases) == room {
+		return refillEvery
+	}
+	return pollEvery
+}
+
+// stop waits for the looks in flight, which end with the context, records
+// what is finished and releases the rest.
+func (d *Daemon) stop(p *pool, w *writer) error {
+	for p.inFlight > 0 {
+		p.finished(<-p.done)
+	}
+	w.close()
+	ctx, cancel := context.WithTimeout(context.Background(), farewell)
+	defer cancel()
+	if err := d.opt.Store.Release(ctx, p.unused()); err != nil {
+		return fmt.Errorf("hand back sites that were not looked at: %w", err)
+	}
+	return nil
+}
+
+// Once looks at each of the origins exactly once, due or not, and returns
+// when all results are recorded. Sites that somebody else looks at just now
+// are left out and logged.
+func (d *Daemon) Once(ctx context.Context, origins []string) error {
+	w := d.startWriter(ctx)
+	p := newPool(d, w)
+	p.patient = true
+	for ctx.Err() == nil && (len(origins) > 0 || len(p.waiting) > 0 || p.inFlight > 0) {
+		if n := min(p.room(), len(origins)); n > 0 {
+			if err := d.claimPage(ctx, p, origins[:n]); err != nil {
+				return errors.Join(err, d.stop(p, w))
+			}
+			origins = origins[n:]
+			p.dispatch(ctx)
+			continue
+		}
+		p.dispatch(ctx)
+		select {
+		case <-ctx.Done():
+		case t := <-p.done:
+			p.finished(t)
+		}
+	}
+	return errors.Join(ctx.Err(), d.stop(p, w))
+}
+
+func (d *Daemon) claimPage(ctx context.Context, p *pool, origins []string) error {
+	leases, err := d.opt.Store.ClaimSites(ctx, d.opt.Clock(), origins, d.lease)
+	if err != nil {
+		return err
+	}
+	if missing := len(origins) - len(leases); missing > 0 {
+		d.opt.Log.Warn("sites are left out: not watched, or being looked at by somebody else", "sites", missing)
+	}
+	for _, l := range leases {
+		p.add(newTask(l))
+	}
+	return nil
+}
+
+// CheckNow looks at a site of a running daemon out of turn and returns when
+// the result is recorded: ErrBusy when the site is being looked at,
+// ErrNotFound when it is not watched.
+func (d *Daemon) CheckNow(ctx context.Context, origin string) error {
+	leases, err := d.opt.Store.ClaimSites(ctx, d.opt.Clock(), []string{origin}, d.lease)
+	if err != nil {
+		return err
+	}
+	if len(leases) == 0 {
+		return ErrBusy
+	}
+	t := newTask(leases[0])
+	t.recorded = make(chan error, 1)
+	t.urgent = true
+	select {
+	case d.urgent <- t:
+	case <-ctx.Done():
+		return errors.Join(ctx.Err(), d.opt.Store.Release(context.WithoutCancel(ctx), leases))
+	}
+	select {
+	case err := <-t.recorded:
+		return err
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// nobody observes nothing.
+type nobody struct{}
+
+func (nobody) Checked(fetch.Outcome) {}
+func (nobody) Changed(Change)        {}
+func (nobody) OwnOutage(bool)        {}
+func (nobody) Recording(error)       {}
+func (nobody) Recorded(int, int)     {}
+
+// steady notices when the wall clock is set back.
+type steady struct {
+	wall func() time.Time
+	seen time.Time // wall clock
+	at   time.Time // with the reading of the monotonic clock
+}
+
+// setBackNotice is the smallest step back worth acting on.
+const setBackNotice = 2 * time.Second
+
+func newSteady(wall func() time.Time) *steady {
+	return &steady{wall: wall, seen: wall().Round(0), at: time.Now()}
+}
+
+// setBack gives by how much the wall clock went back since the last call.
+func (s *steady) setBack() time.Duration {
+	passed := time.Since(s.at)
+	now := s.wall().Round(0)
+	back := s.seen.Add(passed).Sub(now)
+	s.seen, s.at = now, time.Now()
+	if back < setBackNotice {
+		return 0
+	}
+	return back
+}

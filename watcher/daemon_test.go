@@ -1,0 +1,295 @@
+package watcher
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/robotswatch/robotswatch/agents"
+	"github.com/robotswatch/robotswatch/fetch"
+)
+
+// fakeWeb answers looks from a function and watches how they are made.
+type fakeWeb struct {
+	answer func(origin string, at time.Time) fetch.Outcome
+	takes  func(origin string) time.Duration
+	clock  func() time.Time
+	host   func(origin string) string // what politeness is counted by
+
+	mu      sync.Mutex
+	looks   map[string]int
+	inSite  map[string]bool
+	inHost  map[string]int
+	mostIn  map[string]int // looks at once, by host
+	overlap int
+	total   int
+}
+
+func newFakeWeb(answer func(string, time.Time) fetch.Outcome) *fakeWeb {
+	return &fakeWeb{
+		answer: answer, clock: time.Now, host: domainOf,
+		takes: func(string) time.Duration { return 50 * time.Millisecond },
+		looks: map[string]int{}, inSite: map[string]bool{}, inHost: map[string]int{}, mostIn: map[string]int{},
+	}
+}
+
+func (f *fakeWeb) Look(ctx context.Context, req fetch.Request) fetch.Outcome {
+	host := f.host(req.Origin)
+	f.mu.Lock()
+	if f.inSite[req.Origin] {
+		f.overlap++
+	}
+	f.inSite[req.Origin] = true
+	f.inHost[host]++
+	f.mostIn[host] = max(f.mostIn[host], f.inHost[host])
+	f.mu.Unlock()
+
+	at, start := f.clock(), time.Now()
+	canceled := false
+	select {
+	case <-time.After(f.takes(req.Origin)):
+	case <-ctx.Done():
+		canceled = true
+	}
+
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.inSite[req.Origin] = false
+	f.inHost[host]--
+	if canceled {
+		return fetch.Outcome{At: at, State: fetch.Unreachable, Reason: fetch.Canceled}
+	}
+	f.looks[req.Origin]++
+	f.total++
+	out := f.answer(req.Origin, at)
+	out.At, out.Took = at, time.Since(start)
+	return out
+}
+
+func policyAnswer(text string) fetch.Outcome {
+	return fetch.Outcome{State: fetch.Policy, Status: 200, Body: []byte(text), FinalURL: "https://example.com/robots.txt"}
+}
+
+func testJudge(t testing.TB, schedule string) *Judge {
+	t.Helper()
+	catalogue, err := agents.Load()
+	if err != nil {
+		t.Fatal(err)
+	}
+	j, err := NewJudge(Settings{Confirm: testConfirm, Schedule: schedule, Watch: []string{"GPTBot", "CCBot"}, Catalogue: catalogue})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return j
+}
+
+func testDaemon(t testing.TB, store Store, web Fetcher, schedule string, change func(*Options)) *Daemon {
+	t.Helper()
+	o := Options{
+		Store: store, Fetcher: web, Router: toEverybody{}, Judge: testJudge(t, schedule),
+		Concurrency: 16, PerHost: 4, Timeout: 30 * time.Second,
+	}
+	if change != nil {
+		change(&o)
+	}
+	d, err := New(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
+func testSites(n int) (sites []Site, origins []string) {
+	for i := range n {
+		origin := fmt.Sprintf("https://site%d.example", i)
+		sites = append(sites, Site{Origin: origin, State: fetch.Pending, Config: SiteConfig{Origin: origin}})
+		origins = append(origins, origin)
+	}
+	return sites, origins
+}
+
+// running runs a daemon for a while inside a synctest bubble.
+func running(t *testing.T, d *Daemon, during func()) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	stopped := make(chan error)
+	go func() { stopped <- d.Run(ctx) }()
+	during()
+	cancel()
+	if err := <-stopped; err != nil {
+		t.Errorf("Run ended with %v", err)
+	}
+}
+
+func TestDaemonLooksOnScheduleAndTellsChangesOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		sites, origins := testSites(50)
+		store := newMemStore(sites...)
+		start := time.Now()
+		web := newFakeWeb(func(origin string, at time.Time) fetch.Outcome {
+			if origin == origins[7] && at.Sub(start) > 30*time.Hour {
+				return policyAnswer("User-agent: GPTBot\nDisallow: /\n")
+			}
+			return policyAnswer("User-agent: *\nDisallow:\n")
+		})
+		d := testDaemon(t, store, web, "@every 6h", nil)
+		running(t, d, func() { time.Sleep(72 * time.Hour) })
+		for _, o := range origins {
+			if n := web.looks[o]; n < 12 || n > 14 {
+				t.Errorf("%s: %d looks in 72 h, want one every 6 h", o, n)
+			}
+		}
+		if len(store.changes) != 1 {
+			t.Fatalf("%d changes, want 1: %+v", len(store.changes), store.changes)
+		}
+		c := store.changes[0]
+		if c.Site != origins[7] || c.Kind != KindAccess || c.Summary != "GPTBot now blocked" || c.Severity != Critical || !c.Watched {
+			t.Errorf("change: %+v", c)
+		}
+	})
+}
+
+func TestOnceLooksAtEachSiteExactlyOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		sites, origins := testSites(3000)
+		for i := range sites {
+			sites[i].NextCheckAt = time.Now().Add(time.Duration(i-1500) * time.Minute) // due or not
+		}
+		store := newMemStore(sites...)
+		web := newFakeWeb(func(string, time.Time) fetch.Outcome { return policyAnswer("") })
+		d := testDaemon(t, store, web, "@every 6h", nil)
+		if err := d.Once(t.Context(), origins); err != nil {
+			t.Fatal(err)
+		}
+		for _, o := range origins {
+			if web.looks[o] != 1 || store.site(o).State != fetch.Policy {
+				t.Fatalf("%s: %d looks, state %s", o, web.looks[o], store.site(o).State)
+			}
+		}
+	})
+}
+
+func TestCheckNow(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		sites, origins := testSites(3)
+		store := newMemStore(sites...)
+		web := newFakeWeb(func(string, time.Time) fetch.Outcome { return policyAnswer("") })
+		d := testDaemon(t, store, web, "@every 6h", nil)
+		running(t, d, func() {
+			time.Sleep(time.Hour)
+			before := web.looks[origins[0]]
+			if err := d.CheckNow(t.Context(), origins[0]); err != nil {
+				t.Fatal(err)
+			}
+			if web.looks[origins[0]] != before+1 || time.Since(store.site(origins[0]).LastCheckAt) > time.Second {
+				t.Errorf("CheckNow returned before the look was recorded")
+			}
+			web.takes = func(string) time.Duration { return 10 * time.Second }
+			go func() { _ = d.CheckNow(t.Context(), origins[1]) }()
+			time.Sleep(time.Second)
+			if err := d.CheckNow(t.Context(), origins[1]); !errors.Is(err, ErrBusy) {
+				t.Errorf("a second look at once: %v, want ErrBusy", err)
+			}
+			time.Sleep(time.Minute)
+		})
+	})
+}
+
+func TestStopHandsBackWhatWasNotLookedAt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		sites, origins := testSites(200)
+		store := newMemStore(sites...)
+		web := newFakeWeb(func(string, time.Time) fetch.Outcome { return policyAnswer("") })
+		web.takes = func(string) time.Duration { return 20 * time.Second }
+		d := testDaemon(t, store, web, "@every 6h", nil)
+		running(t, d, func() { time.Sleep(30 * time.Second) })
+		leases, err := store.ClaimSites(t.Context(), time.Now(), origins, time.Minute)
+		if err != nil || len(leases) != len(origins) {
+			t.Errorf("%d of %d sites are free after the daemon stopped (%v)", len(leases), len(origins), err)
+		}
+		if web.total != 16 {
+			t.Errorf("%d looks finished in 30 s, want 16", web.total)
+		}
+	})
+}
+
+func TestRecordingIsRetriedAndOnePoisonedResultHarmsNoOther(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		sites, origins := testSites(20)
+		store := newMemStore(sites...)
+		down := true
+		store.fail = func(results []Result) error {
+			for _, r := range results {
+				if down || r.Site.Origin == origins[3] {
+					return errors.New("disk is on fire")
+				}
+			}
+			return nil
+		}
+		web := newFakeWeb(func(string, time.Time) fetch.Outcome { return policyAnswer("") })
+		d := testDaemon(t, store, web, "@every 6h", nil)
+		running(t, d, func() {
+			time.Sleep(5 * time.Minute)
+			down = false
+			time.Sleep(2 * time.Minute)
+			for i, o := range origins {
+				if got := store.site(o).State; (got == fetch.Policy) != (i != 3) {
+					t.Errorf("%s is %s", o, got)
+				}
+				if web.looks[o] != 1 {
+					t.Errorf("%s: looked at %d times while nothing could be recorded", o, web.looks[o])
+				}
+			}
+		})
+	})
+}
+
+func TestOwnOutageIsHeldBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		sites, origins := testSites(60)
+		store := newMemStore(sites...)
+		start := time.Now()
+		isDown := func(at time.Time) bool { since := at.Sub(start); return since > 10*time.Hour && since < 20*time.Hour }
+		web := newFakeWeb(func(origin string, at time.Time) fetch.Outcome {
+			if isDown(at) || origin == origins[0] && at.Sub(start) > 30*time.Hour {
+				return fetch.Outcome{State: fetch.Unreachable, Reason: fetch.DNSTimeout}
+			}
+			return policyAnswer("")
+		})
+		watch := &outages{}
+		d := testDaemon(t, store, web, "@every 1h", func(o *Options) { o.Observer = watch })
+		running(t, d, func() { time.Sleep(25 * time.Hour) })
+		if len(store.changes) != 0 {
+			t.Fatalf("our own outage made %d events, first %+v", len(store.changes), store.changes[0])
+		}
+		d = testDaemon(t, store, web, "@every 1h", func(o *Options) { o.Observer = watch })
+		running(t, d, func() { time.Sleep(11 * time.Hour) })
+		if fmt.Sprint(watch.told) != "[true false]" {
+			t.Errorf("told %v about our own outage", watch.told)
+		}
+		for _, o := range origins[1:] {
+			if s := store.site(o); s.State != fetch.Policy || time.Since(s.LastCheckAt) > 2*time.Hour {
+				t.Errorf("%s is %s, last look %v ago", o, s.State, time.Since(s.LastCheckAt))
+			}
+		}
+		if len(store.changes) != 1 || store.changes[0].Site != origins[0] || store.changes[0].Kind != KindState {
+			t.Errorf("the one site that really is down should be the only event: %+v", store.changes)
+		}
+	})
+}
+
+type outages struct {
+	nobody
+	mu   sync.Mutex
+	told []bool
+}
+
+func (o *outages) OwnOutage(on bool) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.told = append(o.told, on)
+}

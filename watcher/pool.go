@@ -1,0 +1,214 @@
+package watcher
+
+import (
+	"context"
+	"net/netip"
+	"net/url"
+	"time"
+
+	"golang.org/x/net/publicsuffix"
+)
+
+const (
+	// refillEvery is the pause before the next claim when the last one was full.
+	refillEvery = 100 * time.Millisecond
+	// minWaiting is how many claimed sites may wait for a look at least.
+	minWaiting = 1024
+	// patience is how long a site waits for its turn at a crowded host before
+	// it makes room for others.
+	patience = time.Minute
+	// whileDown is how many looks are in flight while our own network is down.
+	whileDown = 8
+	// attempts is how often a look that ended for a reason of our own is
+	// repeated within Once.
+	attempts = 3
+)
+
+// task is one claimed site on its way to a look.
+type task struct {
+	lease    Lease
+	hosts    [2]string // what politeness counts: registered domain, last known address
+	since    time.Time // when it was claimed
+	urgent   bool
+	tries    int
+	unused   bool       // the look never happened
+	recorded chan error // told when the result is recorded; nil for nobody
+}
+
+func newTask(l Lease) *task {
+	return &task{lease: l, hosts: [2]string{domainOf(l.Site.Origin), l.Site.Memory.Address}, since: time.Now()}
+}
+
+// domainOf gives the registered domain of an origin ("example.co.uk"), or its
+// IP address.
+func domainOf(origin string) string {
+	u, err := url.Parse(origin)
+	if err != nil {
+		return origin
+	}
+	host := u.Hostname()
+	if _, err := netip.ParseAddr(host); err == nil {
+		return host
+	}
+	domain, err := publicsuffix.EffectiveTLDPlusOne(host)
+	if err != nil {
+		return host
+	}
+	return domain
+}
+
+// pool keeps looks in flight, as many as allowed, and never more than allowed
+// to one host. It belongs to one goroutine.
+type pool struct {
+	d        *Daemon
+	writer   *writer
+	waiting  []*task // oldest due first
+	returned []Lease // to be released in the end
+	busy     map[string]int
+	inFlight int
+	patient  bool // nobody else waits to be claimed
+	done     chan *task
+}
+
+func newPool(d *Daemon, w *writer) *pool {
+	return &pool{d: d, writer: w, busy: make(map[string]int), done: make(chan *task, d.opt.Concurrency)}
+}
+
+func (p *pool) add(t *task) {
+	if t.urgent {
+		p.waiting = append([]*task{t}, p.waiting...)
+		return
+	}
+	p.waiting = append(p.waiting, t)
+}
+
+// room is how many more sites may be claimed.
+func (p *pool) room() int {
+	most := max(minWaiting, 2*p.d.opt.Concurrency)
+	if p.d.link.isDown() {
+		most = whileDown
+	}
+	return max(0, most-len(p.waiting)-p.inFlight)
+}
+
+// dispatch starts what may start.
+func (p *pool) dispatch(ctx context.Context) {
+	slots := p.d.opt.Concurrency
+	if p.d.link.isDown() {
+		slots = min(slots, whileDown)
+	}
+	kept := p.waiting[:0]
+	for i, t := range p.waiting {
+		if p.inFlight >= slots {
+			kept = append(kept, p.waiting[i:]...)
+			break
+		}
+		if time.Since(t.since) > p.d.lease-p.d.look {
+			t.tell(ErrBusy) // the lease would run out during the look; the site is due again then
+			continue
+		}
+		if !p.free(t) {
+			kept = append(kept, t)
+			continue
+		}
+		p.enter(t, 1)
+		go func() {
+			p.d.perform(ctx, t, p.writer)
+			p.done <- t
+		}()
+	}
+	clear(p.waiting[len(kept):])
+	p.waiting = kept
+}
+
+func (p *pool) free(t *task) bool {
+	for _, h := range t.hosts {
+		if h != "" && p.busy[h] >= p.d.opt.PerHost {
+			return false
+		}
+	}
+	return true
+}
+
+func (p *pool) enter(t *task, n int) {
+	p.inFlight += n
+	for i, h := range t.hosts {
+		if h == "" || i == 1 && h == t.hosts[0] {
+			continue
+		}
+		if p.busy[h] += n; p.busy[h] == 0 {
+			delete(p.busy, h)
+		}
+	}
+}
+
+// finished takes a task back whose look has ended.
+func (p *pool) finished(t *task) {
+	p.enter(t, -1)
+	if !t.unused {
+		return
+	}
+	t.tries++
+	if p.patient && t.tries < attempts {
+		t.unused = false
+		p.add(t)
+		return
+	}
+	p.returned = append(p.returned, t.lease)
+	t.tell(context.Canceled)
+}
+
+// giveUp puts off sites that wait long for crowded hosts when nobody else
+// could be claimed for their sake, and hands back what was not used.
+func (p *pool) giveUp(ctx context.Context) {
+	if len(p.returned) > 0 {
+		if err := p.d.opt.Store.Release(ctx, p.returned); err == nil {
+			p.returned = nil
+		}
+	}
+	if p.patient || p.room() > 0 {
+		return
+	}
+	kept := p.waiting[:0]
+	for _, t := range p.waiting {
+		if time.Since(t.since) < patience || !p.writer.offer(p.d.putOff(t, patience)) {
+			kept = append(kept, t)
+		}
+	}
+	clear(p.waiting[len(kept):])
+	p.waiting = kept
+}
+
+// unused gives all leases that were not looked at.
+func (p *pool) unused() []Lease {
+	for _, t := range p.waiting {
+		p.returned = append(p.returned, t.lease)
+		t.tell(context.Canceled)
+	}
+	p.waiting = nil
+	return p.returned
+}
+
+func (t *task) tell(err error) {
+	if t.recorded != nil {
+		t.recorded <- err
+		t.recorded = nil
+	}
+}
+
+// network is the address block that says which hosts fail together: /24, /48.
+func network(address string) string {
+	a, err := netip.ParseAddr(address)
+	if err != nil {
+		return ""
+	}
+	bits := 48
+	if a = a.Unmap(); a.Is4() {
+		bits = 24
+	}
+	block, err := a.Prefix(bits)
+	if err != nil {
+		return ""
+	}
+	return block.String()
+}

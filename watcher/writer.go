@@ -1,0 +1,239 @@
+package watcher
+
+import (
+	"context"
+	"time"
+)
+
+const (
+	// batchSize results at most are one transaction.
+	batchSize = 256
+	// batchWait is how long a result waits for others.
+	batchWait = 100 * time.Millisecond
+	// firstRetry and lastRetry bound the pauses after a failed transaction.
+	firstRetry = 250 * time.Millisecond
+	lastRetry  = 15 * time.Second
+	// lastAttempts are made after the daemon was asked to stop.
+	lastAttempts = 5
+	// oneByOneAfter failures a batch is written result by result, to find one
+	// that cannot be written.
+	oneByOneAfter = 4
+)
+
+// perform looks at a site and hands the result to the writer.
+func (d *Daemon) perform(ctx context.Context, t *task, w *writer) {
+	look, cancel := context.WithTimeout(ctx, d.look)
+	defer cancel()
+	site := t.lease.Site
+	out := d.opt.Fetcher.Look(look, site.Request(d.opt.Clock()))
+	if out.Reason.Ours() {
+		t.unused = true
+		return
+	}
+	down, changed := d.link.weigh(time.Now(), site, out)
+	if changed {
+		d.tellOwnOutage(down)
+	}
+	if down && silence(out) {
+		w.put(d.putOff(t, d.Judge().set.Confirm.Interval))
+		return
+	}
+	d.opt.Observer.Checked(out)
+	v, err := d.Judge().Judge(ctx, site, out, d.opt.Store)
+	if err != nil {
+		if ctx.Err() != nil {
+			t.unused = true
+			return
+		}
+		d.opt.Log.Error("cannot judge a look", "site", site.Origin, "error", err)
+		w.put(d.putOff(t, d.Judge().set.Confirm.Interval))
+		return
+	}
+	w.put(written{task: t, result: Result{
+		Lease: t.lease, Site: v.Site, Observation: v.Observation, Body: v.Body, Changes: d.route(v.Changes),
+	}})
+}
+
+func (d *Daemon) tellOwnOutage(down bool) {
+	d.opt.Observer.OwnOutage(down)
+	if down {
+		d.opt.Log.Warn("most sites fell silent at once: taken as an outage of this machine's network; their states are held back until it is over")
+		return
+	}
+	d.opt.Log.Info("sites answer again: the outage of this machine's network is over")
+}
+
+func (d *Daemon) route(changes []Change) []Routed {
+	router := *d.router.Load()
+	routed := make([]Routed, len(changes))
+	for i, c := range changes {
+		receivers, key := router.Route(c)
+		routed[i] = Routed{Change: c, Receivers: receivers, GroupKey: key}
+	}
+	return routed
+}
+
+// putOff is the result of no look: the site is due again between once and
+// twice the time from now, each at its own moment.
+func (d *Daemon) putOff(t *task, by time.Duration) written {
+	site := t.lease.Site
+	spread := time.Duration(share(site.Origin, max(by.Milliseconds(), 1))) * time.Millisecond
+	site.NextCheckAt = d.opt.Clock().Add(by + spread).UTC()
+	return written{task: t, result: Result{Lease: t.lease, Site: site}}
+}
+
+// written is a result on its way to the store.
+type written struct {
+	task   *task
+	result Result
+}
+
+// writer records results in batches, one transaction at a time.
+type writer struct {
+	d    *Daemon
+	in   chan written
+	done chan struct{}
+	stop chan struct{} // closed when the daemon stops: no more endless retries
+}
+
+func (d *Daemon) startWriter(ctx context.Context) *writer {
+	w := &writer{d: d, in: make(chan written, batchSize), done: make(chan struct{}), stop: make(chan struct{})}
+	go w.run(context.WithoutCancel(ctx))
+	return w
+}
+
+// put waits for room: a store that does not keep up slows the looks down.
+func (w *writer) put(r written) { w.in <- r }
+
+// offer does not wait, and reports whether there was room.
+func (w *writer) offer(r written) bool {
+	select {
+	case w.in <- r:
+		return true
+	default:
+		return false
+	}
+}
+
+// close waits until everything is recorded, for a limited time. Nothing may
+// be put any more.
+func (w *writer) close() {
+	close(w.stop)
+	close(w.in)
+	<-w.done
+}
+
+func (w *writer) run(ctx context.Context) {
+	defer close(w.done)
+	for {
+		first, ok := <-w.in
+		if !ok {
+			return
+		}
+		w.record(ctx, w.gather(first))
+	}
+}
+
+// gather collects what arrives within batchWait.
+func (w *writer) gather(first written) []written {
+	batch := []written{first}
+	timer := time.NewTimer(batchWait)
+	defer timer.Stop()
+	for len(batch) < batchSize {
+		select {
+		case r, ok := <-w.in:
+			if !ok {
+				return batch
+			}
+			batch = append(batch, r)
+		case <-timer.C:
+			return batch
+		}
+	}
+	return batch
+}
+
+// record writes a batch, again and again until it is written. Only when the
+// daemon stops does it give up, and then the sites are due again.
+func (w *writer) record(ctx context.Context, batch []written) {
+	pause, left, stop := firstRetry, lastAttempts, w.stop
+	for failures := 1; ; failures++ {
+		err := w.try(ctx, batch)
+		if err == nil {
+			return
+		}
+		w.d.opt.Observer.Recording(err)
+		w.d.opt.Log.Error("cannot record results", "results", len(batch), "failures", failures, "error", err)
+		if failures%oneByOneAfter == 0 {
+			if batch = w.oneByOne(ctx, batch); len(batch) == 0 {
+				return
+			}
+		}
+		select {
+		case <-time.After(pause):
+			pause = min(2*pause, lastRetry)
+		case <-stop:
+			stop, pause = nil, firstRetry
+		}
+		if left--; stop != nil {
+			left = lastAttempts
+		} else if left == 0 {
+			w.drop(batch, err)
+			return
+		}
+	}
+}
+
+// oneByOne separates what cannot be recorded from the rest. As long as
+// nothing can, the store is to blame, and all is kept.
+func (w *writer) oneByOne(ctx context.Context, batch []written) (left []written) {
+	if len(batch) == 1 {
+		return batch
+	}
+	var last error
+	for _, r := range batch {
+		if err := w.try(ctx, []written{r}); err != nil {
+			left, last = append(left, r), err
+		}
+	}
+	if len(left) < len(batch) {
+		w.drop(left, last)
+		return nil
+	}
+	return left
+}
+
+// drop forgets results; their leases run out and the sites are due again.
+func (w *writer) drop(batch []written, err error) {
+	for _, r := range batch {
+		w.d.opt.Log.Error("a result is dropped, the site will be looked at again", "site", r.result.Site.Origin, "error", err)
+		r.task.tell(err)
+	}
+}
+
+func (w *writer) try(ctx context.Context, batch []written) error {
+	results := make([]Result, len(batch))
+	for i, r := range batch {
+		results[i] = r.result
+	}
+	lost, err := w.d.opt.Store.Record(ctx, results)
+	if err != nil {
+		return err
+	}
+	w.d.opt.Observer.Recorded(len(batch)-lost, lost)
+	if lost > 0 {
+		w.d.opt.Log.Warn("results came too late and were dropped", "results", lost)
+	}
+	told := false
+	for _, r := range batch {
+		for _, c := range r.result.Changes {
+			w.d.opt.Observer.Changed(c.Change)
+			told = true
+		}
+		r.task.tell(nil)
+	}
+	if told {
+		w.d.opt.Committed()
+	}
+	return nil
+}
