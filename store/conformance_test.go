@@ -137,6 +137,28 @@ func TestClaimSites(t *testing.T) {
 	})
 }
 
+func TestSetBackMovesPlansAndLeases(t *testing.T) {
+	onBoth(t, func(t *testing.T, url string) {
+		s := open(t, url)
+		if _, err := s.SyncSites(t.Context(), t0, configured(siteConfigs(1)), func(string, string) time.Time { return t0 }); err != nil {
+			t.Fatal(err)
+		}
+		if n := len(claim(t, s, t0, 1)); n != 1 { // leased for a minute
+			t.Fatalf("leased %d sites, want 1", n)
+		}
+		if err := s.SetBack(t.Context(), time.Hour); err != nil {
+			t.Fatal(err)
+		}
+		now := t0.Add(-time.Hour)
+		if n := len(claim(t, s, now.Add(59*time.Second), 1)); n != 0 {
+			t.Errorf("the lease ended with the clock")
+		}
+		if n := len(claim(t, s, now.Add(time.Minute), 1)); n != 1 {
+			t.Errorf("the site is not due after its lease")
+		}
+	})
+}
+
 func TestRecordAndReadBack(t *testing.T) {
 	onBoth(t, func(t *testing.T, url string) {
 		s := open(t, url)
