@@ -157,33 +157,48 @@ func signalChanges(before, after *robots.File) []SignalChange {
 	a, keysA := signalsOf(after)
 	list := []SignalChange{}
 	for _, k := range append(keysB, keysA...) {
-		if b[k] != a[k] {
-			list = append(list, SignalChange{Scope: k.scope, Name: k.name, Path: k.path, Before: b[k], After: a[k]})
-			delete(b, k)
-			delete(a, k)
+		if b[k].meaning() != a[k].meaning() {
+			list = append(list, SignalChange{Scope: k.scope, Name: k.name, Path: k.path, Before: b[k].text(), After: a[k].text()})
 		}
+		delete(b, k)
+		delete(a, k)
 	}
 	return list
 }
 
-func signalsOf(f *robots.File) (map[signalKey]string, []signalKey) {
-	values := make(map[signalKey][]string)
+// preferences are the lines of one scope, name and path, in file order.
+type preferences []robots.Signal
+
+func (p preferences) text() string {
+	values := make([]string, len(p))
+	for i, s := range p {
+		values[i] = s.Value
+	}
+	return strings.Join(values, "; ")
+}
+
+func (p preferences) meaning() string {
+	keys := make([]string, len(p))
+	for i, s := range p {
+		keys[i] = s.Key()
+	}
+	slices.Sort(keys)
+	return strings.Join(keys, "; ")
+}
+
+func signalsOf(f *robots.File) (map[signalKey]preferences, []signalKey) {
+	byKey := make(map[signalKey]preferences)
 	var keys []signalKey
 	for _, s := range f.Signals {
 		k := signalKey{s.Scope, s.Name, s.Path}
-		if values[k] == nil {
+		if byKey[k] == nil {
 			keys = append(keys, k)
 		}
-		if !slices.Contains(values[k], s.Value) {
-			values[k] = append(values[k], s.Value)
+		if !slices.ContainsFunc(byKey[k], func(o robots.Signal) bool { return o.Key() == s.Key() }) {
+			byKey[k] = append(byKey[k], s)
 		}
 	}
-	joined := make(map[signalKey]string, len(keys))
-	for k, v := range values {
-		slices.Sort(v)
-		joined[k] = strings.Join(v, "; ")
-	}
-	return joined, keys
+	return byKey, keys
 }
 
 // crawlDelayChanges gives the agents whose effective crawl delay changed.

@@ -41,7 +41,7 @@ type look struct {
 }
 
 func (l *look) run(ctx context.Context) {
-	h, err := originHop(l.req.Origin)
+	h, err := firstHop(l.req)
 	if err != nil {
 		l.fail(BadOrigin, err.Error())
 		return
@@ -115,13 +115,20 @@ type hop struct {
 
 const robotsPath = "/robots.txt"
 
-// originHop is the first hop of a site written scheme://host[:port].
-func originHop(origin string) (hop, error) {
-	u, err := url.Parse(origin)
-	if err != nil {
-		return hop{}, fmt.Errorf("site %q is not a URL: %w", origin, err)
+// firstHop is the robots.txt of a site written scheme://host[:port], or the
+// URL that is asked for instead.
+func firstHop(req Request) (hop, error) {
+	raw := req.Origin
+	if req.URL != "" {
+		raw = req.URL
 	}
-	u = &url.URL{Scheme: u.Scheme, Host: u.Host, Path: robotsPath}
+	u, err := url.Parse(raw)
+	if err != nil {
+		return hop{}, fmt.Errorf("site %q is not a URL: %w", raw, err)
+	}
+	if req.URL == "" {
+		u = &url.URL{Scheme: u.Scheme, Host: u.Host, Path: robotsPath}
+	}
 	return newHop(u)
 }
 

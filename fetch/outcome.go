@@ -61,6 +61,7 @@ type Outcome struct {
 // Request is one look to be done.
 type Request struct {
 	Origin   string // https://example.com
+	URL      string // asked instead of the site's /robots.txt; "" is that
 	ETag     string // validators of the last good answer; both "" for a full GET
 	Modified string
 	FinalURL string // that they came from; "" is the site's own /robots.txt

@@ -32,8 +32,7 @@ const (
 const (
 	DefaultGroupWait = 30 * time.Second
 	DefaultMaxAge    = 72 * time.Hour
-	DefaultTimeout   = 15 * time.Second
-	DefaultMaxHourly = 60 // messages an hour, for receivers that people read
+	DefaultTimeout   = 30 * time.Second
 )
 
 // Secret is a value that does not print: every formatter and encoder gets
@@ -83,7 +82,7 @@ type ReceiverConfig struct {
 	MaxPerHour  int           // messages; 0 is no limit
 	Digest      string        // cron schedule of mode digest
 	DigestEmpty bool          // say "nothing changed" too
-	Quiet       []QuietHours
+	Quiet       QuietHours
 
 	// What it wants; empty takes everything that is sent by default.
 	MinSeverity watcher.Severity // "" is warning
@@ -91,6 +90,8 @@ type ReceiverConfig struct {
 	Agents      []string         // tokens or catalogue groups
 	Tags        []string         // any of these; "!tag" none of those
 	States      []fetch.State    // state before or after is one of these
+
+	AllowPrivate bool // it may be on a local network
 
 	Slack        SlackConfig
 	Webhook      WebhookConfig
@@ -125,13 +126,10 @@ type ExecConfig struct {
 	Command []string // program and arguments; no shell
 }
 
-// AlertmanagerConfig reaches one or more Alertmanagers, all of which get
-// every alert.
+// AlertmanagerConfig reaches an Alertmanager by its base address, e.g.
+// http://127.0.0.1:9093, which may carry a user and password.
 type AlertmanagerConfig struct {
-	URLs     []Secret // base, e.g. http://127.0.0.1:9093
-	Username string
-	Password Secret
-	Token    Secret // bearer
+	URL Secret
 }
 
 // scope says how many changes one message tells.

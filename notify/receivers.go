@@ -15,8 +15,7 @@ type Means struct {
 	Links  Links
 }
 
-// Targets makes the senders of all receivers. Every problem is reported, not
-// only the first; no error quotes a secret.
+// Targets makes the senders of all receivers. No error quotes a secret.
 func Targets(receivers []ReceiverConfig, m Means) ([]Target, error) {
 	var targets []Target
 	for _, c := range receivers {
@@ -34,7 +33,9 @@ func newSender(c ReceiverConfig, m Means) (Sender, error) {
 	if timeout == 0 {
 		timeout = DefaultTimeout
 	}
-	client := netpolicy.Client(m.Policy, timeout)
+	policy := m.Policy
+	policy.AllowPrivate = policy.AllowPrivate || c.AllowPrivate
+	client := netpolicy.Client(policy, timeout)
 	switch c.Type {
 	case TypeSlack:
 		return NewSlack(c.Slack, client, m.Bodies)

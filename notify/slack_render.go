@@ -134,13 +134,13 @@ func slackLabel(s string) string { return strings.ReplaceAll(slackPlain(s), "|",
 
 // slackFallback is the message in one text, cut between lines.
 func slackFallback(t Text) string {
-	s := slackEscape(t.Title)
-	for line := range strings.Lines(strings.TrimPrefix(t.Plain(), t.Title)) {
-		line = slackEscape(line)
-		if slackLen(s)+slackLen(line) > slackTextLimit {
+	s := slackPlain(t.Title)
+	for line := range strings.SplitSeq(strings.TrimPrefix(t.Plain(), t.Title), "\n") {
+		line = slackPlain(line)
+		if slackLen(s)+slackLen(line)+1 > slackTextLimit {
 			break
 		}
-		s += line
+		s += line + "\n"
 	}
 	return strings.TrimRight(s, "\n")
 }

@@ -118,7 +118,7 @@ func (w *worker) lease(ctx context.Context) (ok bool, err error) {
 
 // round makes one pass over what is ready now. more asks for another pass.
 func (w *worker) round(ctx context.Context, now time.Time) (wait time.Duration, more bool, err error) {
-	inside, quietEnd := quiet(w.cfg.Quiet, now)
+	inside, quietEnd := w.cfg.Quiet.at(now)
 	switch {
 	case inside:
 		return min(quietEnd.Sub(now), idlePoll), false, nil

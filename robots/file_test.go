@@ -190,7 +190,7 @@ func TestSignals(t *testing.T) {
 	), Options{})
 	want := []Signal{
 		{"", "license", "", "https://e.com/l.xml", 1},
-		{"*", "content-signal", "", "ai-input=no, ai-train=no, search=yes", 3},
+		{"*", "content-signal", "", "search=yes, ai-train=no, ai-input=no", 3},
 		{"*", "content-usage", "/img/", "train-ai=n", 5},
 		{"*", "content-usage", "", "train-ai=y", 6},
 		{"gptbot", "disallowaitraining", "/ab", "/ab", 9},

@@ -130,7 +130,7 @@ type Signal struct {
 	Scope string // token of the group it stands in ("*", "gptbot"), "" when file-wide; one Signal per token
 	Name  string // "content-signal", "content-usage", "license", "disallowaitraining"
 	Path  string // Content-Usage and DisallowAITraining: the path it is limited to, "" for all
-	Value string // normalised: keys lower case and sorted, white space folded: "ai-train=no, search=yes"
+	Value string // keys lower case, white space folded, in the order written: "search=yes, ai-train=no"; compare Key
 	Line  int
 }
 

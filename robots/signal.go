@@ -42,9 +42,8 @@ func readSignal(key, value string, line int) (s Signal, ok bool) {
 	return s, s.Value != ""
 }
 
-// foldPreferences brings "Search=yes ,ai-train = no" to "ai-train=no,
-// search=yes": neither white space nor order nor the case of keys means
-// anything.
+// foldPreferences brings "Search=yes ,ai-train = no" to "search=yes,
+// ai-train=no": neither white space nor the case of keys means anything.
 func foldPreferences(value string) string {
 	var list []string
 	for item := range strings.SplitSeq(value, ",") {
@@ -53,10 +52,19 @@ func foldPreferences(value string) string {
 		if has {
 			name += "=" + strings.Join(strings.Fields(v), " ")
 		}
-		if name != "" {
+		if name != "" && !slices.Contains(list, name) {
 			list = append(list, name)
 		}
 	}
+	return strings.Join(list, ", ")
+}
+
+// Key is equal for values that mean the same: preferences in whatever order.
+func (s Signal) Key() string {
+	if s.Name != nameContentSignal && s.Name != nameContentUsage {
+		return s.Value
+	}
+	list := strings.Split(s.Value, ", ")
 	slices.Sort(list)
-	return strings.Join(slices.Compact(list), ", ")
+	return strings.Join(list, ", ")
 }

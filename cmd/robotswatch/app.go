@@ -71,6 +71,9 @@ crawler could fetch becomes forbidden, or free again.`,
 	pf.StringVar(&a.logFormat, "log-format", "", "text or json (default text on a terminal, else json)")
 	root.AddCommand(
 		a.agentsCommand(),
+		a.configCommand(),
+		a.checkCommand(),
+		a.notifyCommand(),
 		a.versionCommand(),
 	)
 	return root

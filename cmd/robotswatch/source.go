@@ -19,7 +19,7 @@ const sourceHelp = `a file, "-" for standard input, or an http(s) URL`
 const readLimit = robots.DefaultMaxBytes + 1
 
 // source reads a robots.txt from where a person pointed to.
-func (a *app) source(ctx context.Context, name string, allowPrivate bool) ([]byte, error) {
+func (a *app) source(ctx context.Context, name string, flags lookFlags) ([]byte, error) {
 	switch {
 	case name == "-":
 		b, err := io.ReadAll(io.LimitReader(a.stdin, readLimit))
@@ -28,7 +28,7 @@ func (a *app) source(ctx context.Context, name string, allowPrivate bool) ([]byt
 		}
 		return b, nil
 	case strings.HasPrefix(name, "http://"), strings.HasPrefix(name, "https://"):
-		return a.fetchSource(ctx, name, allowPrivate)
+		return a.fetchSource(ctx, name, flags)
 	}
 	f, err := os.Open(name)
 	if err != nil {
@@ -40,8 +40,4 @@ func (a *app) source(ctx context.Context, name string, allowPrivate bool) ([]byt
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
 	return b, nil
-}
-
-func (a *app) fetchSource(ctx context.Context, url string, allowPrivate bool) ([]byte, error) {
-	return nil, fmt.Errorf("%s: fetching is not wired yet", url)
 }

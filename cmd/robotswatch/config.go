@@ -1,0 +1,91 @@
+package main
+
+import (
+	"fmt"
+
+	"github.com/robotswatch/robotswatch/agents"
+	"github.com/robotswatch/robotswatch/config"
+	"github.com/spf13/cobra"
+)
+
+func (a *app) configCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "config",
+		Short: "Check or show the configuration",
+		Args:  cobra.NoArgs,
+	}
+	cmd.AddCommand(
+		&cobra.Command{
+			Use:   "check [FILE]",
+			Short: "Report every mistake in the configuration",
+			Long: `Report every mistake in the configuration and in the files that it names, each
+as file:line:column: key: what is wrong, what is allowed. Exit code 1 when
+there is one.`,
+			Args: cobra.MaximumNArgs(1),
+			RunE: func(_ *cobra.Command, args []string) error {
+				if len(args) == 1 {
+					a.configFile = args[0]
+				}
+				return a.checkConfig()
+			},
+		},
+		&cobra.Command{
+			Use:   "show",
+			Short: "Print the effective configuration, secrets masked",
+			Args:  cobra.NoArgs,
+			RunE: func(*cobra.Command, []string) error {
+				c, err := a.loadConfig()
+				if err != nil {
+					return err
+				}
+				_, err = c.WriteTo(a.stdout)
+				return err
+			},
+		},
+	)
+	return cmd
+}
+
+func (a *app) checkConfig() error {
+	c, err := a.loadConfig()
+	if config.IsProblems(err) {
+		fmt.Fprintln(a.stdout, err)
+		return errAnswer
+	}
+	if err != nil {
+		return err
+	}
+	sites := 0
+	for _, err := range c.Sites() {
+		if err != nil {
+			return err
+		}
+		sites++
+	}
+	_, err = fmt.Fprintf(a.stdout, "%s is fine: %s, %s\n", c.File, count(sites, "site"), count(len(c.Receivers), "receiver"))
+	return err
+}
+
+// loadConfig reads the configuration that the flags and the environment name.
+func (a *app) loadConfig() (*config.Config, error) {
+	path, err := a.configPath()
+	if err != nil {
+		return nil, err
+	}
+	catalogue, err := agents.Load()
+	if err != nil {
+		return nil, err
+	}
+	return config.Load(path, config.Options{
+		CheckAgent:     catalogue.Check,
+		CredentialsDir: a.getenv("CREDENTIALS_DIRECTORY"),
+	})
+}
+
+// count is a number with its noun: "1 site", "2 sites".
+func count(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
+}

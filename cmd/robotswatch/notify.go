@@ -1,0 +1,86 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/robotswatch/robotswatch/notify"
+	"github.com/spf13/cobra"
+)
+
+func (a *app) notifyCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "notify",
+		Short: "Talk to the receivers",
+	}
+	var name string
+	test := &cobra.Command{
+		Use:   "test",
+		Short: "Send a test message to each receiver and say what came back",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return a.notifyTest(cmd.Context(), name)
+		},
+	}
+	test.Flags().StringVar(&name, "receiver", "", "only this receiver")
+	cmd.AddCommand(test)
+	return cmd
+}
+
+// notifyTest ends with errAnswer when a receiver did not take its message.
+func (a *app) notifyTest(ctx context.Context, name string) error {
+	cfg, err := a.loadConfig()
+	if err != nil {
+		return err
+	}
+	receivers := receiverConfigs(cfg)
+	if name != "" {
+		var names []string
+		for _, r := range receivers {
+			names = append(names, r.Name)
+		}
+		if !slices.Contains(names, name) {
+			return fmt.Errorf("--receiver %q: there is none of that name; there are: %s", name, strings.Join(names, ", "))
+		}
+		receivers = slices.DeleteFunc(receivers, func(r notify.ReceiverConfig) bool { return r.Name != name })
+	}
+	if len(receivers) == 0 {
+		return fmt.Errorf("%s has no [[receivers]]", cfg.File)
+	}
+	links := notify.Links{External: cfg.Server.ExternalURL}
+	targets, err := notify.Targets(receivers, notify.Means{Policy: receiverPolicy(cfg), Log: a.logger(), Links: links})
+	if err != nil {
+		return err
+	}
+	tw := tabwriter.NewWriter(a.stdout, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(tw, "RECEIVER\tTYPE\tRESULT")
+	failed := false
+	for _, t := range targets {
+		result, err := sendTest(ctx, t, links)
+		if err != nil {
+			failed, result = true, "failed: "+err.Error()
+		}
+		fmt.Fprintf(tw, "%s\t%s\t%s\n", t.Config.Name, t.Config.Type, result)
+	}
+	if err := tw.Flush(); err != nil {
+		return err
+	}
+	if failed {
+		return errAnswer
+	}
+	return nil
+}
+
+func sendTest(ctx context.Context, t notify.Target, links notify.Links) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, t.Config.Timeout)
+	defer cancel()
+	start := time.Now()
+	if _, err := t.Sender.Send(ctx, notify.TestMessage(start, links)); err != nil {
+		return "", err
+	}
+	return "sent in " + time.Since(start).Round(time.Millisecond).String(), nil
+}

@@ -1,0 +1,116 @@
+package config
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+var update = flag.Bool("update", false, "write what the tests get as what they want")
+
+// options with a small catalogue of agents.
+func options() Options {
+	return Options{CheckAgent: func(entry string) error {
+		switch {
+		case entry == "@ai" || entry == "@all":
+			return nil
+		case strings.HasPrefix(entry, "@"):
+			return fmt.Errorf("%q is no group", entry)
+		case strings.ContainsAny(entry, " /*"):
+			return fmt.Errorf("%q is no token", entry)
+		}
+		return nil
+	}}
+}
+
+// parse reads a configuration that must be right.
+func parse(t *testing.T, toml string) *Config {
+	t.Helper()
+	c, err := Parse(filepath.Join(t.TempDir(), "config.toml"), []byte(toml), options())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// problems of a configuration that must be wrong, one a line.
+func problems(t *testing.T, toml string) string {
+	t.Helper()
+	_, err := Parse("c.toml", []byte(toml), options())
+	var ps Problems
+	if !errors.As(err, &ps) || len(ps) == 0 {
+		t.Fatalf("got %v, want problems", err)
+	}
+	return ps.Error()
+}
+
+// golden compares with a file under testdata.
+func golden(t *testing.T, path, got string) {
+	t.Helper()
+	if *update {
+		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got != string(want) {
+		t.Errorf("%s\n--- got\n%s--- want\n%s", path, got, want)
+	}
+}
+
+func TestEachMistakeHasItsMessage(t *testing.T) {
+	files, err := filepath.Glob("testdata/bad/*.toml")
+	if err != nil || len(files) < 90 {
+		t.Fatalf("%d files, %v", len(files), err)
+	}
+	for _, file := range files {
+		t.Run(strings.TrimSuffix(filepath.Base(file), ".toml"), func(t *testing.T) {
+			_, err := Load(file, options())
+			if !IsProblems(err) {
+				t.Fatalf("got %v, want problems", err)
+			}
+			if strings.Contains(err.Error(), "geheim") {
+				t.Errorf("a secret is in the message: %v", err)
+			}
+			golden(t, strings.TrimSuffix(file, "toml")+"want", err.Error()+"\n")
+		})
+	}
+}
+
+func TestAllMistakesAtOnceInReadingOrder(t *testing.T) {
+	got := problems(t, `
+[fetch]
+timeout = "soon"
+concurrency = -1
+colour = "red"
+oops
+[[receivers]]
+type = "log"
+[confirm]
+failures = 0
+`)
+	var lines []string
+	for line := range strings.Lines(got) {
+		lines = append(lines, strings.Join(strings.SplitN(line, ":", 4)[:3], ":"))
+	}
+	want := []string{"c.toml:3:11", "c.toml:4:15", "c.toml:5:1", "c.toml:6:5", "c.toml:7:3", "c.toml:10:12"}
+	if !slices.Equal(lines, want) {
+		t.Errorf("got %q, want %q in\n%s", lines, want, got)
+	}
+}
+
+func TestAMissingFileIsNoProblemOfTheContents(t *testing.T) {
+	_, err := Load(filepath.Join(t.TempDir(), "none.toml"), options())
+	if !errors.Is(err, os.ErrNotExist) || IsProblems(err) {
+		t.Errorf("got %v", err)
+	}
+}

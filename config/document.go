@@ -1,0 +1,253 @@
+package config
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/pelletier/go-toml/v2"
+	"github.com/pelletier/go-toml/v2/unstable"
+)
+
+// place in a file, line and column from 1.
+type place struct{ line, column int }
+
+// node is a TOML value and where it stands.
+type node struct {
+	at    place
+	kind  unstable.Kind // String, Integer, Float, Bool, dates, Array, Table
+	text  string        // a string's value; others as they are written
+	items []*node       // Array
+	table *table        // Table
+	open  bool          // Array made of [[headers]]: more may follow
+}
+
+// table is a TOML table that remembers where each key stands.
+type table struct {
+	at      place
+	entries []*entry
+	header  bool // has its own [header]
+	inline  bool // { … }: nothing can be added
+}
+
+type entry struct {
+	key   string
+	at    place
+	value *node
+}
+
+func (t *table) get(key string) *entry {
+	for _, e := range t.entries {
+		if e.key == key {
+			return e
+		}
+	}
+	return nil
+}
+
+// document builds the tree of a TOML text. It goes on after a mistake as far
+// as that is safe, so that all mistakes come out at once.
+type document struct {
+	data     []byte
+	offset   int // of the part that the parser sees, in data
+	parser   unstable.Parser
+	root     *table
+	current  *table // nil after a header that could not be used
+	prefix   string // dotted path of current
+	problems []docProblem
+}
+
+type docProblem struct {
+	at        place
+	key, text string
+}
+
+func parseDocument(data []byte) (*table, []docProblem) {
+	d := &document{data: data, root: &table{at: place{1, 1}, header: true}}
+	d.current = d.root
+	for part := data; part != nil; {
+		d.offset = len(data) - len(part)
+		d.parser.Reset(part)
+		for d.parser.NextExpression() {
+			d.expression(d.parser.Expression())
+		}
+		part = d.recover(d.parser.Error(), part)
+	}
+	d.arbiter()
+	return d.root, d.problems
+}
+
+// recover reports a syntax error and gives the text from the next header on,
+// since what stands between belongs to what could not be read.
+func (d *document) recover(err error, part []byte) []byte {
+	if err == nil {
+		return nil
+	}
+	at, text := 0, err.Error()
+	var perr *unstable.ParserError
+	if errors.As(err, &perr) {
+		text = perr.Message
+		if len(perr.Highlight) > 0 {
+			at = int(d.parser.Range(perr.Highlight).Offset)
+		} else {
+			at = len(part)
+		}
+	}
+	d.report(d.placeOf(d.offset+at), "", "not TOML: %s", text)
+	next := bytes.Index(part[at:], []byte("\n["))
+	if next < 0 {
+		return nil
+	}
+	return part[at+next+1:]
+}
+
+// arbiter lets the library's own decoder speak about what this reader may
+// have been too lenient with.
+func (d *document) arbiter() {
+	if len(d.problems) > 0 {
+		return
+	}
+	var any map[string]any
+	var derr *toml.DecodeError
+	if err := toml.Unmarshal(d.data, &any); errors.As(err, &derr) {
+		line, column := derr.Position()
+		d.report(place{line, column}, strings.Join(derr.Key(), "."), "%s", strings.TrimPrefix(derr.Error(), "toml: "))
+	} else if err != nil {
+		d.report(place{1, 1}, "", "%v", err)
+	}
+}
+
+func (d *document) report(at place, key, format string, args ...any) {
+	d.problems = append(d.problems, docProblem{at, key, fmt.Sprintf(format, args...)})
+}
+
+func (d *document) placeOf(offset int) place {
+	before := d.data[:min(offset, len(d.data))]
+	start := bytes.LastIndexByte(before, '\n') + 1
+	return place{bytes.Count(before, []byte{'\n'}) + 1, utf8.RuneCount(before[start:]) + 1}
+}
+
+func (d *document) place(n *unstable.Node) place {
+	return d.placeOf(d.offset + int(n.Raw.Offset))
+}
+
+func (d *document) expression(n *unstable.Node) {
+	switch n.Kind {
+	case unstable.KeyValue:
+		if d.current != nil {
+			d.keyValue(d.current, d.prefix, n)
+		}
+	case unstable.Table, unstable.ArrayTable:
+		d.header(n)
+	}
+}
+
+// header opens the table that [a.b] or [[a.b]] names.
+func (d *document) header(n *unstable.Node) {
+	t, prefix := d.root, ""
+	d.current = nil
+	it := n.Key()
+	for it.Next() {
+		k := it.Node()
+		key, at := string(k.Data), d.place(k)
+		prefix = join(prefix, key)
+		last := it.IsLast()
+		if t = d.open(t, prefix, key, at, last, n.Kind == unstable.ArrayTable); t == nil {
+			return
+		}
+	}
+	d.current, d.prefix = t, prefix
+}
+
+// open steps into a table of t, making it when it is not there.
+func (d *document) open(t *table, path, key string, at place, last, array bool) *table {
+	e := t.get(key)
+	fresh := func() *table { return &table{at: at, header: last} }
+	if e == nil {
+		sub := fresh()
+		value := &node{at: at, kind: unstable.Table, table: sub}
+		if last && array {
+			value = &node{at: at, kind: unstable.Array, items: []*node{value}, open: true}
+		}
+		t.entries = append(t.entries, &entry{key, at, value})
+		return sub
+	}
+	v := e.value
+	switch {
+	case v.kind == unstable.Array && v.open && last && array:
+		sub := fresh()
+		v.items = append(v.items, &node{at: at, kind: unstable.Table, table: sub})
+		return sub
+	case v.kind == unstable.Array && v.open && !last:
+		return v.items[len(v.items)-1].table
+	case v.kind == unstable.Table && !v.table.inline && !(last && (array || v.table.header)):
+		v.table.header = v.table.header || last
+		return v.table
+	case v.kind == unstable.Table && last && !array:
+		d.report(at, path, "the table [%s] is there already, at line %d; put its keys together", path, e.at.line)
+	default:
+		d.report(at, path, "is there already, at line %d, and is something else", e.at.line)
+	}
+	return nil
+}
+
+// keyValue sets a possibly dotted key.
+func (d *document) keyValue(t *table, prefix string, n *unstable.Node) {
+	it := n.Key()
+	for it.Next() {
+		k := it.Node()
+		key, at := string(k.Data), d.place(k)
+		prefix = join(prefix, key)
+		if !it.IsLast() {
+			if t = d.open(t, prefix, key, at, false, false); t == nil {
+				return
+			}
+			continue
+		}
+		if old := t.get(key); old != nil {
+			d.report(at, prefix, "is set twice, first at line %d; keep one", old.at.line)
+			return
+		}
+		t.entries = append(t.entries, &entry{key, at, d.value(prefix, n.Value(), d.afterEquals(k))})
+	}
+}
+
+// afterEquals is where the value of a key starts; arrays do not say it.
+func (d *document) afterEquals(key *unstable.Node) place {
+	i := d.offset + int(key.Raw.Offset+key.Raw.Length)
+	for i < len(d.data) && (d.data[i] == ' ' || d.data[i] == '\t' || d.data[i] == '=') {
+		i++
+	}
+	return d.placeOf(i)
+}
+
+func (d *document) value(path string, n *unstable.Node, at place) *node {
+	if n.Raw.Length > 0 {
+		at = d.place(n)
+	}
+	v := &node{at: at, kind: n.Kind, text: string(n.Data)}
+	switch n.Kind {
+	case unstable.Array:
+		it := n.Children()
+		for it.Next() {
+			v.items = append(v.items, d.value(path, it.Node(), at))
+		}
+	case unstable.InlineTable:
+		v.kind, v.text = unstable.Table, ""
+		v.table = &table{at: at, header: true, inline: true}
+		it := n.Children()
+		for it.Next() {
+			d.keyValue(v.table, path, it.Node())
+		}
+	}
+	return v
+}
+
+func join(prefix, key string) string {
+	if prefix == "" {
+		return key
+	}
+	return prefix + "." + key
+}

@@ -1,0 +1,74 @@
+package config
+
+import "strings"
+
+// readReceiver reads one [[receivers]].
+func readReceiver(l *loader, n *node) Receiver {
+	var r Receiver
+	fields := receiverFields()
+	g := decode(l, n.table, "receivers", fields, &r)
+	for _, f := range fields {
+		if f.required && !g.has(f.name) {
+			l.report(g.at, "receivers", "%s is missing; each receiver needs a name and a type", f.name)
+		}
+		if r.Type != "" && g.has(f.name) && !f.isOf(r.Type) {
+			l.report(g.keys[f.name].at, "receivers."+f.name, "only for type %s; this receiver is of type %s", strings.Join(f.only, ", "), r.Type)
+		}
+	}
+	if g.has("name") && r.Name == "" && !l.badAt(g.value("name")) {
+		l.report(g.value("name"), "receivers.name", "is empty; it names the receiver in logs, metrics and commands")
+	}
+	checkReceiverType(l, &r, g)
+	if r.Mode == ModeImmediate && r.Digest != "" {
+		l.report(g.keys["digest"].at, "receivers.digest", "only for mode = \"digest\"")
+	}
+	if r.Mode == ModeImmediate && r.DigestEmpty {
+		l.report(g.keys["digest_empty"].at, "receivers.digest_empty", "only for mode = \"digest\"")
+	}
+	return r
+}
+
+// checkReceiverType reports what a receiver of this type cannot do without.
+func checkReceiverType(l *loader, r *Receiver, g given) {
+	lacks := func(names ...string) bool {
+		for _, name := range names {
+			for _, suffix := range []string{"", "_file", "_credential"} {
+				if e := g.keys[name+suffix]; e != nil && (e.value.text != "" || len(e.value.items) > 0) {
+					return false
+				}
+			}
+		}
+		return true
+	}
+	report := func(key, text string) { l.report(g.value(key), "receivers."+key, "%s", text) }
+	switch r.Type {
+	case TypeSlack:
+		switch {
+		case lacks("webhook_url", "token"):
+			report("webhook_url", "a slack receiver needs webhook_url, or token and channel")
+		case !lacks("webhook_url") && !lacks("token"):
+			report("token", "webhook_url and token contradict each other; give only one of them")
+		case !lacks("token") && r.Channel == "":
+			report("channel", "token needs a channel to post to")
+		case lacks("token") && r.Channel != "":
+			report("channel", "channel goes with token; a webhook has its own")
+		case lacks("token") && r.APIURL != "":
+			report("api_url", "api_url goes with token")
+		}
+	case TypeWebhook, TypeAlertmanager:
+		if lacks("url") {
+			report("url", "a receiver of type "+r.Type+" needs url")
+		}
+		if lacks("secret") && !lacks("previous_secret") {
+			report("previous_secret", "previous_secret goes with secret")
+		}
+	case TypeShoutrrr:
+		if lacks("urls") {
+			report("urls", "a shoutrrr receiver needs urls")
+		}
+	case TypeExec:
+		if len(r.Command) == 0 || r.Command[0] == "" {
+			report("command", "an exec receiver needs a command, such as [\"/usr/local/bin/on-change\"]")
+		}
+	}
+}
