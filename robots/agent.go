@@ -18,23 +18,24 @@ type agentValue struct {
 // (MJ12bot, AI2Bot, archive.org_bot) have them. What has anything else in it,
 // or is a whole header, equals no crawler's token.
 func readAgent(value string) agentValue {
+	n := 0
+	for n < len(value) && isTokenOctet(value[n]) {
+		n++
+	}
+	if n == len(value) {
+		return agentValue{token: strings.ToLower(value)}
+	}
 	word, rest := value, ""
-	if i := strings.IndexFunc(value, func(r rune) bool { return r < 0x80 && isSpace(byte(r)) }); i >= 0 {
+	if i := strings.IndexAny(value, " \t\v\f"); i >= 0 {
 		word, rest = value[:i], trimSpace(value[i:])
 	}
 	if word == wildcardToken {
 		return agentValue{token: wildcardToken, rest: rest}
 	}
-	if strings.ContainsAny(value, `"'(),;`) {
+	if strings.ContainsAny(value, `"'(),;`) || n < len(word) && word[n] != '/' {
 		return agentValue{}
 	}
-	word, _, version := strings.Cut(word, "/")
-	for i := range len(word) {
-		if !isTokenOctet(word[i]) {
-			return agentValue{}
-		}
-	}
-	return agentValue{token: strings.ToLower(word), version: version && word != "", rest: rest}
+	return agentValue{token: strings.ToLower(word[:n]), version: 0 < n && n < len(word), rest: rest}
 }
 
 func isTokenOctet(c byte) bool {

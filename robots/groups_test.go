@@ -132,7 +132,7 @@ func TestRFC9309_2_2_1_agentValues(t *testing.T) {
 		{"/FooBot", "", "agent-nobody"},
 		{"Yahoo!", "", "agent-nobody"},
 		{"Böt", "", "agent-nobody"},
-		{"FooBot\u00a0", "", "agent-nobody"},
+		{"FooBot\u00a0", "", "odd-white-space"},
 	} {
 		f := Parse(lines("User-agent: "+c.value, "Disallow: /"), Options{})
 		var want []string

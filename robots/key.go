@@ -72,33 +72,50 @@ func lookKey(key string) (Kind, spelling) {
 
 // splitMissingColon reads a line without a usable colon as a known key, white
 // space, and one word ("Disallow /x").
-func splitMissingColon(line string) (kind Kind, key, value string) {
+func splitMissingColon(line string) (kind Kind, how spelling, key, value string) {
+	if !mayStartKey(line[0]) {
+		return KindUnknown, asStranger, "", ""
+	}
 	at := strings.IndexAny(line, " \t")
 	if at < 0 {
-		return KindUnknown, "", ""
+		return KindUnknown, asStranger, "", ""
 	}
-	if len(line) > 11 && equalFold(line[:10], "user agent") && isSpace(line[10]) {
-		at = 10
+	const userAgent = "user agent"
+	if len(line) > len(userAgent) && equalFold(line[:len(userAgent)], userAgent) && isSpace(line[len(userAgent)]) {
+		at = len(userAgent)
 	}
 	key, value = line[:at], trimSpace(line[at:])
-	kind, _ = lookKey(key)
+	kind, how = lookKey(key)
 	switch kind {
 	case KindUserAgent, KindAllow, KindDisallow, KindSitemap, KindCrawlDelay:
 		if value != "" && !strings.ContainsAny(value, " \t") {
-			return kind, key, value
+			return kind, how, key, value
 		}
 	}
-	return KindUnknown, "", ""
+	return KindUnknown, asStranger, "", ""
+}
+
+// mayStartKey tells whether a key that stands for access begins with c.
+func mayStartKey(c byte) bool {
+	switch lower(c) {
+	case 'a', 'c', 'd', 's', 'u':
+		return true
+	}
+	return false
 }
 
 // nearKey names the known key that an unknown one was probably meant to be,
 // "" when none suggests itself.
 func nearKey(key string) string {
 	const longest = 24 // a word about as long as a key
-	if len(key) < 4 || len(key) > longest {
+	key = strings.TrimLeft(key, "-*. ")
+	if len(key) < 4 || len(key) > longest || !mayStartKey(key[0]) {
 		return ""
 	}
 	for _, known := range [...]string{"Disallow", "Allow", "User-agent", "Sitemap", "Crawl-delay"} {
+		if lower(key[0]) != lower(known[0]) {
+			continue
+		}
 		if len(key) > len(known) && equalFold(key[:len(known)], known) {
 			return known
 		}
@@ -157,14 +174,17 @@ func lower(c byte) byte {
 
 // isSpace knows ASCII white space only: a no-break space is an octet like
 // any other.
-func isSpace(c byte) bool { return c == ' ' || c == '\t' || c == '\v' || c == '\f' }
+func isSpace(c byte) bool {
+	return c <= ' ' && (c == ' ' || c == '\t' || c == '\v' || c == '\f')
+}
 
 func trimSpace(s string) string {
-	for s != "" && isSpace(s[0]) {
-		s = s[1:]
+	from, to := 0, len(s)
+	for from < to && isSpace(s[from]) {
+		from++
 	}
-	for s != "" && isSpace(s[len(s)-1]) {
-		s = s[:len(s)-1]
+	for from < to && isSpace(s[to-1]) {
+		to--
 	}
-	return s
+	return s[from:to]
 }

@@ -122,8 +122,11 @@ func normalize(s string, pattern bool) string {
 func normalPrefix(s string, pattern bool) int {
 	stray := -3
 	for i := 0; i < len(s); i++ {
-		switch octetClass[s[i]] {
-		case asIs:
+		class := octetClass[s[i]]
+		if class == asIs {
+			continue
+		}
+		switch class {
 		case percent:
 			v, ok := escaped(s, i)
 			if !ok {

@@ -44,26 +44,36 @@ func Parse(b []byte, opt Options) *File {
 type parser struct {
 	file   *File
 	google bool
-	rules  []Rule // of all groups; a group has a range of them
-	ranges []ruleRange
+	room   int    // records that the text may have, for setting memory aside
+	rules  []Rule // of all groups, in one array
+	tokens []string
+	spans  []span // what of them belongs to each group
+
+	lastKey  string // of the line before: most lines repeat it
+	lastKind Kind
+	lastHow  spelling
 
 	// The group being read.
 	open       bool // a User-agent line was seen
 	inRun      bool // no rule yet: another User-agent line joins the group
 	group      Group
-	firstRule  int
+	first      span
 	signals    []Signal
 	seen       map[string]bool // tokens, once there are many
 	betweenRun int             // line of the first record since the last User-agent line of the run
 	blankRun   int             // line of the first blank line since then
 }
 
-type ruleRange struct{ from, to int }
+// span is where the rules and tokens of a group begin.
+type span struct{ rule, token int }
 
 // lines cuts the text at LF, CR and CRLF. The next CR and the next LF are
 // looked for only once each, which keeps files of bare CRs linear.
 func (p *parser) lines(body string) {
-	p.file.Records = make([]Record, 0, min(strings.Count(body, "\n"), len(body)/12)+8)
+	// Room for all lines, as far as they are not implausibly short.
+	const shortestLine = 12
+	p.room = min(strings.Count(body, "\n"), len(body)/shortestLine) + 1
+	p.file.Records = make([]Record, 0, p.room)
 	nextLF, nextCR := -1, -1
 	for at := 0; at < len(body); {
 		if nextLF < at {
@@ -84,6 +94,9 @@ func (p *parser) lines(body string) {
 
 // indexFrom is the index of the first c at or after from, len(s) without one.
 func indexFrom(s string, c byte, from int) int {
+	if s[from] == c { // blank lines are many
+		return from
+	}
 	if i := strings.IndexByte(s[from:], c); i >= 0 {
 		return from + i
 	}
@@ -92,42 +105,30 @@ func indexFrom(s string, c byte, from int) int {
 
 // line reads one line without its end.
 func (p *parser) line(line string) {
-	raw := line
 	if p.google {
 		line = googleLine(line)
 	}
-	if i := strings.IndexByte(line, '#'); i >= 0 {
-		line = line[:i]
-	}
 	line = trimSpace(line)
 	if line == "" {
-		if p.inRun && p.blankRun == 0 && raw == "" {
+		if p.inRun && p.blankRun == 0 {
 			p.blankRun = p.file.Lines
 		}
 		return
 	}
-	var key, value string
-	kind, how := KindUnknown, asStranger
-	colon := strings.IndexByte(line, ':')
+	line, colon := cutComment(line)
+	if line == "" {
+		return
+	}
+	key, value, kind, how := "", line, KindUnknown, asStranger
 	if colon >= 0 {
 		key, value = trimSpace(line[:colon]), trimSpace(line[colon+1:])
-		if p.google {
-			kind = googleKey(key)
-		} else {
-			kind, how = lookKey(key)
-		}
+		kind, how = p.key(key)
 	}
 	if kind == KindUnknown && (colon < 0 || !p.google) {
-		if k, first, word := splitMissingColon(line); k != KindUnknown {
-			kind, how, key, value, colon = k, asKnown, first, word, -1
-			if _, s := lookKey(first); s == asTypo {
-				how = asTypo
-			}
+		if k, h, first, word := splitMissingColon(line); k != KindUnknown {
+			key, value, kind, how = first, word, k, h
 			p.warn(p.file.Lines, WarnMissingColon, "the colon after %s is missing; read as if it were there", quote(first))
 		}
-	}
-	if colon < 0 && kind == KindUnknown {
-		key, value = "", line
 	}
 	if how != asKnown {
 		p.oddKey(kind, how, key, line)
@@ -136,35 +137,73 @@ func (p *parser) line(line string) {
 	p.record(kind, key, value, line)
 }
 
+// cutComment cuts what # starts anywhere in the line (2.2), and gives the
+// index of the first colon, -1 for none.
+func cutComment(line string) (string, int) {
+	for i := range len(line) {
+		if line[i] == ':' {
+			if j := strings.IndexByte(line[i:], '#'); j >= 0 {
+				line = trimSpace(line[:i+j])
+			}
+			return line, i
+		}
+		if line[i] == '#' {
+			return trimSpace(line[:i]), -1
+		}
+	}
+	return line, -1
+}
+
+// key tells what kind of record a key starts.
+func (p *parser) key(key string) (Kind, spelling) {
+	if key == p.lastKey {
+		return p.lastKind, p.lastHow
+	}
+	p.lastKey = key
+	if p.google {
+		p.lastKind, p.lastHow = googleKey(key), asKnown
+	} else {
+		p.lastKind, p.lastHow = lookKey(key)
+	}
+	return p.lastKind, p.lastHow
+}
+
 // oddKey warns about a key that is not written as it should be.
 func (p *parser) oddKey(kind Kind, how spelling, key, line string) {
-	switch {
-	case how == asTypo:
+	if how == asTypo {
 		p.warn(p.file.Lines, WarnKeyTypo, "%s is read as %s; other crawlers may ignore the line", quote(key), kind)
+		return
+	}
+	switch near := nearKey(key); {
 	case p.google:
+	case near != "":
+		p.warn(p.file.Lines, WarnKeyUnknown, "%s is not %s: the line is ignored (2.2.4)", quote(key), near)
 	case strings.IndexByte(line, 0) >= 0:
 		p.warn(p.file.Lines, WarnNUL, "a NUL octet stands in the line, which is not understood")
 	case hasOddSpace(key):
 		p.warn(p.file.Lines, WarnOddSpace, "white space that is not ASCII makes this line unknown; use plain spaces")
-	default:
-		if near := nearKey(key); near != "" {
-			p.warn(p.file.Lines, WarnKeyUnknown, "%s is not %s: the line is ignored (2.2.4)", quote(key), near)
-		}
 	}
 }
 
 // oddSpaces are characters that look like nothing: no-break space, zero-width
-// space and joiners, byte order mark, line separators, ideographic space, and
-// a lone Latin-1 no-break space.
+// spaces and joiners, byte order mark, line separators, ideographic space.
 var oddSpaces = [...]string{"\u00a0", "\u200b", "\u200c", "\u200d", "\u2060", byteOrderMark, "\u2028", "\u2029", "\u3000"}
 
+// hasOddSpace also knows a no-break space of Latin-1 at either end.
 func hasOddSpace(s string) bool {
+	ascii := true
+	for i := range len(s) {
+		ascii = ascii && s[i] < 0x80
+	}
+	if ascii {
+		return false
+	}
 	for _, odd := range oddSpaces {
 		if strings.Contains(s, odd) {
 			return true
 		}
 	}
-	return strings.HasPrefix(s, "\xa0") || strings.HasSuffix(s, "\xa0")
+	return s[0] == 0xa0 || s[len(s)-1] == 0xa0
 }
 
 // record gives a line its meaning.
@@ -196,7 +235,7 @@ func (p *parser) userAgent(value string) {
 	if !p.inRun {
 		p.endGroup()
 		p.open, p.inRun = true, true
-		p.firstRule = len(p.rules)
+		p.first = span{len(p.rules), len(p.tokens)}
 		p.group = Group{Line: line}
 	} else if p.betweenRun > 0 {
 		p.warn(p.betweenRun, WarnGroupsJoined,
@@ -215,6 +254,8 @@ func (p *parser) userAgent(value string) {
 	switch {
 	case value == "":
 		p.warn(line, WarnAgentEmpty, "User-agent names nobody: write a product token or *")
+	case a.token == "" && hasOddSpace(value):
+		p.warn(line, WarnOddSpace, "white space that is not ASCII makes %s equal to no crawler's product token (2.2.1)", quote(value))
 	case a.token == "":
 		p.warn(line, WarnAgentNobody, "%s equals no crawler's product token, so these rules are for nobody (2.2.1)", quote(value))
 	case a.rest != "":
@@ -229,17 +270,18 @@ func (p *parser) userAgent(value string) {
 const manyTokens = 16
 
 func (p *parser) addToken(token string) {
+	group := p.tokens[p.first.token:]
 	switch {
 	case token == "":
 		return
-	case len(p.group.Tokens) < manyTokens:
-		if slices.Contains(p.group.Tokens, token) {
+	case len(group) < manyTokens:
+		if slices.Contains(group, token) {
 			return
 		}
 	default:
 		if p.seen == nil {
 			p.seen = make(map[string]bool)
-			for _, t := range p.group.Tokens {
+			for _, t := range group {
 				p.seen[t] = true
 			}
 		}
@@ -248,7 +290,7 @@ func (p *parser) addToken(token string) {
 		}
 		p.seen[token] = true
 	}
-	p.group.Tokens = append(p.group.Tokens, token)
+	p.tokens = append(p.tokens, token)
 }
 
 // rule reads Allow and Disallow. Also a rule that says nothing ends the run
@@ -266,22 +308,22 @@ func (p *parser) rule(kind Kind, key, value, line string) {
 		p.patternOutside(value)
 		return
 	}
-	if strings.ContainsAny(value, " \t") && !p.google {
-		p.patternSpace(value)
-	}
-	if i := strings.IndexByte(value, '$'); i >= 0 && i < len(value)-1 && !p.google {
-		p.warn(p.file.Lines, WarnPatternDollar, "$ anchors only at the end of a pattern; in %s it is an ordinary character (2.2.3)", quote(value))
-	}
 	name := "Disallow"
 	if kind == KindAllow {
 		name = "Allow"
 	}
-	r := Rule{Allow: kind == KindAllow, Text: ruleText(name, value, line), Line: p.file.Lines}
+	r := Rule{Allow: kind == KindAllow, Pattern: value, Text: ruleText(name, value, line), Line: p.file.Lines}
+	if p.rules == nil {
+		p.rules = make([]Rule, 0, max(p.room-len(p.file.Records), 1))
+	}
 	if p.google {
 		p.rules = appendGoogleRule(p.rules, r, value)
 		return
 	}
-	r.Pattern = NormalizePattern(value)
+	if normalPrefix(value, true) < len(value) {
+		r.Pattern = NormalizePattern(value)
+		p.oddPattern(value)
+	}
 	p.rules = append(p.rules, r)
 }
 
@@ -294,9 +336,6 @@ func ruleText(name, value, line string) string {
 }
 
 func (p *parser) patternOutside(value string) {
-	if p.google {
-		return
-	}
 	hint := "begin it with a slash"
 	if strings.Contains(value, "://") {
 		hint = "give the path alone"
@@ -304,7 +343,20 @@ func (p *parser) patternOutside(value string) {
 	p.warn(p.file.Lines, WarnPatternOutside, "%s starts with neither / nor *, so it matches nothing; %s (2.2.2)", quote(value), hint)
 }
 
-func (p *parser) patternSpace(value string) {
+// oddPattern warns about patterns whose author may have meant something else.
+func (p *parser) oddPattern(value string) {
+	if hasOddSpace(value) {
+		p.warn(p.file.Lines, WarnOddSpace, "the pattern %s has white space in it that is not ASCII; it counts as part of the path", quote(value))
+	}
+	if strings.ContainsAny(value, " \t") {
+		p.spaceInPattern(value)
+	}
+	if i := strings.IndexByte(value, '$'); i >= 0 && i < len(value)-1 {
+		p.warn(p.file.Lines, WarnPatternDollar, "$ anchors only at the end of a pattern; in %s it is an ordinary character (2.2.3)", quote(value))
+	}
+}
+
+func (p *parser) spaceInPattern(value string) {
 	for word := range strings.FieldsSeq(value) {
 		if name, _, has := strings.Cut(word, ":"); has {
 			if kind, _ := lookKey(name); kind != KindUnknown {
@@ -320,7 +372,9 @@ func (p *parser) sitemap(value string) {
 	if value == "" {
 		return
 	}
-	if !strings.Contains(value, "://") {
+	if hasOddSpace(value) {
+		p.warn(p.file.Lines, WarnOddSpace, "white space that is not ASCII stands in the URL %s", quote(value))
+	} else if !strings.Contains(value, "://") {
 		p.warn(p.file.Lines, WarnSitemapRelative, "%s is not a whole URL, which Sitemap wants", quote(value))
 	}
 	p.file.Sitemaps = append(p.file.Sitemaps, Sitemap{URL: value, Line: p.file.Lines})
@@ -398,7 +452,7 @@ func (p *parser) endGroup() {
 		return
 	}
 	for _, s := range p.signals {
-		for _, token := range p.group.Tokens {
+		for _, token := range p.tokens[p.first.token:] {
 			s.Scope = token
 			if !p.addSignal(s) {
 				break
@@ -406,15 +460,22 @@ func (p *parser) endGroup() {
 		}
 	}
 	p.file.Groups = append(p.file.Groups, p.group)
-	p.ranges = append(p.ranges, ruleRange{p.firstRule, len(p.rules)})
+	p.spans = append(p.spans, p.first)
 	p.open, p.inRun, p.signals, p.seen = false, false, p.signals[:0], nil
 	p.betweenRun, p.blankRun = 0, 0
 }
 
-// finish hands the groups their rules, which share one array.
+// finish hands the groups their rules and tokens.
 func (p *parser) finish() {
-	for i, r := range p.ranges {
-		p.file.Groups[i].Rules = p.rules[r.from:r.to:r.to]
+	if len(p.rules) < cap(p.rules)/2 {
+		p.rules = slices.Clone(p.rules)
+	}
+	end := span{len(p.rules), len(p.tokens)}
+	for i := len(p.spans) - 1; i >= 0; i-- {
+		first := p.spans[i]
+		p.file.Groups[i].Rules = p.rules[first.rule:end.rule:end.rule]
+		p.file.Groups[i].Tokens = p.tokens[first.token:end.token:end.token]
+		end = first
 	}
 	slices.SortStableFunc(p.file.Signals, func(a, b Signal) int { return a.Line - b.Line })
 	sortWarnings(p.file.Warnings)
