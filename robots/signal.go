@@ -46,13 +46,15 @@ func readSignal(key, value string, line int) (s Signal, ok bool) {
 // ai-train=no": neither white space nor the case of keys means anything.
 func foldPreferences(value string) string {
 	var list []string
+	seen := make(map[string]bool)
 	for item := range strings.SplitSeq(value, ",") {
 		name, v, has := strings.Cut(item, "=")
 		name = strings.ToLower(strings.Join(strings.Fields(name), " "))
 		if has {
 			name += "=" + strings.Join(strings.Fields(v), " ")
 		}
-		if name != "" && !slices.Contains(list, name) {
+		if name != "" && !seen[name] {
+			seen[name] = true
 			list = append(list, name)
 		}
 	}

@@ -35,7 +35,7 @@ func TestStories(t *testing.T) {
 			verdict{"Amazonbot", "/x", false, SourceNamed, 7},
 			verdict{"GPTBot", "/x", true, SourceWildcard, 4},
 			verdict{"GPTBot", "/private/x", false, SourceWildcard, 11})
-		if len(f.Signals) != 1 || f.Signals[0].Scope != "*" || f.Signals[0].Value != "ai-train=no, search=yes" {
+		if len(f.Signals) != 1 || f.Signals[0].Scope != "*" || f.Signals[0].Value != "search=yes, ai-train=no" {
 			t.Errorf("signals %+v", f.Signals)
 		}
 	})
