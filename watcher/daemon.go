@@ -64,6 +64,7 @@ type Daemon struct {
 	urgent chan *task
 	lease  time.Duration
 	look   time.Duration // a look is given up after this
+	round  atomic.Int64  // Unix milliseconds of the last round
 }
 
 // New makes a daemon that waits to be run.
@@ -104,6 +105,16 @@ func (d *Daemon) Use(j *Judge, r Router) {
 // Judge in use.
 func (d *Daemon) Judge() *Judge { return d.judge.Load() }
 
+// LastRound is when the daemon last asked the store for due sites with
+// success, or had no room for more; the zero time before the first round.
+// While it runs that is every second or so.
+func (d *Daemon) LastRound() time.Time {
+	if ms := d.round.Load(); ms != 0 {
+		return time.UnixMilli(ms)
+	}
+	return time.Time{}
+}
+
 // Run looks at sites until the context ends; then it hands back what it
 // holds. It returns an error only when that fails.
 func (d *Daemon) Run(ctx context.Context) error {
@@ -139,6 +150,7 @@ func (d *Daemon) refill(ctx context.Context, p *pool, clock *steady) time.Durati
 	p.giveUp(ctx)
 	room := p.room()
 	if room == 0 {
+		d.round.Store(time.Now().UnixMilli())
 		return pollEvery
 	}
 	leases, err := d.opt.Store.Claim(ctx, d.opt.Clock(), room, d.lease)
@@ -148,6 +160,7 @@ func (d *Daemon) refill(ctx context.Context, p *pool, clock *steady) time.Durati
 		}
 		return pollEvery
 	}
+	d.round.Store(time.Now().UnixMilli())
 	for _, l := range leases {
 		p.add(newTask(l))
 	}
