@@ -101,7 +101,7 @@ func fetchFields() []field[Config] {
 			func(c *Config) *int { return &c.Fetch.Concurrency }),
 		key("per_address", integer(1, mostConcurrency), `4`, "Requests at once to one IP address.",
 			func(c *Config) *int { return &c.Fetch.PerAddress }),
-		key("per_domain", integer(1, mostConcurrency), `4`, "Requests at once to the hosts of one registered domain.",
+		key("per_domain", integer(1, mostConcurrency), `8`, "Requests at once to the hosts of one registered domain.",
 			func(c *Config) *int { return &c.Fetch.PerDomain }),
 		key("max_redirects", integer(minRedirects, mostRedirects), `5`, "Followed redirects; RFC 9309 (2.3.1.2) asks for at least 5.",
 			func(c *Config) *int { return &c.Fetch.MaxRedirects }),

@@ -58,13 +58,11 @@ func isPlainHost(s string) bool {
 		return false
 	}
 	label := 0 // octets in this label
-	letters := false
+	last := 0  // where this label starts
 	for i := 0; i < len(s); i++ {
 		c := s[i]
 		switch {
-		case 'a' <= c && c <= 'z':
-			letters = true
-		case '0' <= c && c <= '9':
+		case 'a' <= c && c <= 'z', '0' <= c && c <= '9':
 		case c == '-':
 			if label == 0 || i+1 == len(s) || s[i+1] == '.' || label >= 2 && s[i-1] == '-' {
 				return false // edge of a label, or "--" as in punycode
@@ -73,7 +71,7 @@ func isPlainHost(s string) bool {
 			if label == 0 || i+1 == len(s) {
 				return false
 			}
-			label, letters = 0, false
+			label, last = 0, i+1
 			continue
 		default:
 			return false
@@ -82,7 +80,7 @@ func isPlainHost(s string) bool {
 			return false
 		}
 	}
-	return letters // a last label of digits only is half an IP address
+	return s[last] > '9' // a number could be half an IP address
 }
 
 // splitPort is tolerant of an empty port.
@@ -105,9 +103,11 @@ func splitPort(authority string) (host, port string, err error) {
 }
 
 // hosts maps names for look-up, but leaves underscores alone: they are no
-// part of a registered name, yet common in names below one.
+// part of a registered name, yet common in names below one; so are hyphens in
+// places that the rules keep free.
 func hosts() *idna.Profile {
-	return idna.New(idna.MapForLookup(), idna.Transitional(false), idna.StrictDomainName(false), idna.VerifyDNSLength(true), idna.BidiRule())
+	return idna.New(idna.MapForLookup(), idna.Transitional(false), idna.StrictDomainName(false), idna.VerifyDNSLength(true),
+		idna.CheckHyphens(false), idna.BidiRule())
 }
 
 func normalizeHost(host string) (string, error) {
@@ -125,6 +125,9 @@ func normalizeHost(host string) (string, error) {
 	ascii, err := hosts().ToASCII(host)
 	if err != nil {
 		return "", fmt.Errorf("the host name %q cannot exist (%s)", host, strings.TrimPrefix(err.Error(), "idna: "))
+	}
+	if strings.HasPrefix(ascii, ".") || strings.HasSuffix(ascii, ".") || strings.Contains(ascii, "..") {
+		return "", fmt.Errorf("the host name %q has an empty part between dots", host)
 	}
 	for _, r := range ascii {
 		if !('a' <= r && r <= 'z' || '0' <= r && r <= '9' || r == '-' || r == '.' || r == '_') {

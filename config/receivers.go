@@ -93,7 +93,7 @@ func urlsFields() []field[Receiver] {
 	urls := key("urls", inline, "", "Service URLs of shoutrrr: Discord, Teams, Telegram, e-mail, ntfy and others.", func(r *Receiver) *[]Secret { return &r.URLs })
 	urls.alternative = "urls"
 	urls.show = func(r *Receiver) string {
-		if len(r.URLs) == 0 || r.URLs[0].p.from != "" {
+		if len(r.URLs) == 0 || r.URLs[0].from != "" {
 			return ""
 		}
 		return list(codec[Secret]{show: func(s Secret) string { return quote(s.String()) }}).show(r.URLs)
@@ -112,7 +112,7 @@ func serviceURL(kind string) codec[Secret] {
 			return Secret{}, errors.New("not a service URL; write such as \"ntfy://ntfy.sh/topic\"")
 		}
 		v := NewSecret(s)
-		v.p.mask = scheme + "://" + mask
+		v.mask = scheme + "://" + mask
 		return v, nil
 	}, nil)
 }
@@ -132,16 +132,16 @@ func urlsFrom(origin, kind, doc string, source func(*input, string) (string, err
 				if !ok {
 					return
 				}
-				v.p.from, v.p.name = origin, n.text
+				v.from, v.name = origin, n.text
 				urls = append(urls, v)
 			}
 			r.URLs = urls
 		},
 		show: func(r *Receiver) string {
-			if len(r.URLs) == 0 || r.URLs[0].p.from != origin {
+			if len(r.URLs) == 0 || r.URLs[0].from != origin {
 				return ""
 			}
-			return quote(r.URLs[0].p.name)
+			return quote(r.URLs[0].name)
 		},
 	}
 }

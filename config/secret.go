@@ -11,27 +11,25 @@ import (
 const mask = "********"
 
 // Secret is a setting that must not be seen. However it is printed, logged or
-// encoded, on its own or inside other values, only its mask comes out; the
-// value is behind a pointer, since fmt prints unexported fields without
-// asking their methods.
-type Secret struct{ p *hiddenValue }
-
-type hiddenValue struct {
-	value string
+// encoded, on its own or inside other values, only its mask comes out.
+type Secret struct {
+	// The value is behind a pointer, since fmt prints unexported fields
+	// without asking their methods; it does not follow one to a string.
+	value *string
 	mask  string
 	from  string // "", "file" or "credential"
 	name  string // of that file or credential, as configured
 }
 
 // NewSecret hides a value.
-func NewSecret(value string) Secret { return Secret{&hiddenValue{value: value, mask: mask}} }
+func NewSecret(value string) Secret { return Secret{value: &value, mask: mask} }
 
 // newSecretURL hides all of a URL that can be a key: what is left says where
 // it leads. A value that is no URL is hidden whole.
 func newSecretURL(value string) Secret {
 	s := NewSecret(value)
 	if u, err := url.Parse(value); err == nil && u.Scheme != "" && u.Host != "" {
-		s.p.mask = u.Scheme + "://" + u.Host + "/" + mask
+		s.mask = u.Scheme + "://" + u.Host + "/" + mask
 	}
 	return s
 }
@@ -53,16 +51,16 @@ func newLocator(value string) Secret {
 			u.RawQuery = query.Encode()
 		}
 	}
-	s.p.mask = strings.ReplaceAll(u.String(), "%2A", "*")
+	s.mask = strings.ReplaceAll(u.String(), "%2A", "*")
 	return s
 }
 
 // Reveal gives the value, "" when none was set.
 func (s Secret) Reveal() string {
-	if s.p == nil {
+	if s.value == nil {
 		return ""
 	}
-	return s.p.value
+	return *s.value
 }
 
 // IsSet reports whether there is a value.
@@ -73,7 +71,7 @@ func (s Secret) String() string {
 	if !s.IsSet() {
 		return ""
 	}
-	return s.p.mask
+	return s.mask
 }
 
 // GoString is for %#v.

@@ -44,8 +44,8 @@ func secretKeys[T any](name, kind, doc string, h hide, ref func(*T) *Secret) []f
 						return Secret{}, err
 					}
 					v, err := h(in, value)
-					if v.p != nil && suffix != "" {
-						v.p.from, v.p.name = origin, s
+					if suffix != "" {
+						v.from, v.name = origin, s
 					}
 					return v, err
 				}, nil).read(in, n)
@@ -56,12 +56,12 @@ func secretKeys[T any](name, kind, doc string, h hide, ref func(*T) *Secret) []f
 			show: func(t *T) string {
 				s := *ref(t)
 				switch {
-				case s.p == nil || s.p.from != origin:
+				case !s.IsSet() || s.from != origin:
 					return ""
 				case origin == "":
 					return quote(s.String())
 				}
-				return quote(s.p.name)
+				return quote(s.name)
 			},
 		}
 	}
