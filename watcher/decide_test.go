@@ -77,6 +77,8 @@ var stories = []story{
 	{"it settles on what was told last", "A B/A>B A/B>A B/began:A>B A B B B B B B B B/settled:told:A>B B"},
 	{"it settles after three days when looked at rarely", "A +24h B/A>B +24h A/B>A +24h B/began:A>B +24h A +24h A +24h A +24h A/settled:B>A"},
 	{"a third version is news", "A B/A>B A/B>A B/began:A>B A C/B>C C A/C>A"},
+	{"after days without a look nothing is swinging any more", "A B/A>B A/B>A B/began:A>B +168h A/B>A"},
+	{"back to what was told last, after days without a look", "A B/A>B A/B>A B/began:A>B A +168h B A/B>A"},
 	{"reversals of stable versions are never flapping", "A A A B/A>B B B A/B>A A A B/A>B B B A/B>A"},
 	{"seldom looked at is not unstable", "A +168h B/A>B +168h A/B>A +168h B/A>B +168h A/B>A"},
 	{"a fault between does not make a version stable", "A B/A>B 503 A/B>A 503 503 B/began:A>B"},

@@ -54,7 +54,7 @@ func (f *Flap) first(at time.Time) {
 }
 
 // switched notes a change of version and reports whether it is a return to
-// the version before, and whether the one that was left had not yet held.
+// the version before.
 func (f *Flap) switched(before, after Version, at time.Time) (back bool) {
 	back = after == f.Last
 	if back && f.Looks < stableLooks && at.Sub(f.Since) < stableTime {
@@ -70,15 +70,19 @@ func (f *Flap) switched(before, after Version, at time.Time) (back bool) {
 // began to swing.
 func (d *Decision) versionChanged(before, after Version, out fetch.Outcome, host string) {
 	f := &d.Site.Memory.Flap
+	held := out.At.Sub(f.Since)
 	back := f.switched(before, after, out.At)
 	t := d.transition(before.State, after.State, out)
 	t.Before, t.After, t.Host = before, after, host
-	switch {
-	case f.Told.known() && back:
+	switch unstable := f.Told.known(); {
+	case unstable && back && held < settledTime:
 		return // swings on
-	case f.Told.known(): // a third version: news, against what was told
+	case unstable: // a third version, or after a long time: news, against what was told
 		t.Before, t.StateBefore = f.Told, f.Told.State
 		f.Told = Version{}
+		if t.Before == t.After {
+			return
+		}
 	case f.Swings >= 2:
 		t.Unstable = UnstableBegan
 		f.Told = after

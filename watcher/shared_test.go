@@ -1,0 +1,117 @@
+package watcher_test
+
+import (
+	"archive/tar"
+	"bufio"
+	"encoding/json"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/ulikunitz/xz"
+
+	"github.com/robotswatch/robotswatch/fetch"
+)
+
+// shared opens a file of the corpus beside the repository; the test is
+// skipped where it is missing. ROBOTSWATCH_SHARED names another place.
+func shared(t *testing.T, name string) io.Reader {
+	t.Helper()
+	dir := os.Getenv("ROBOTSWATCH_SHARED")
+	if dir == "" {
+		dir = filepath.Join("..", "..", "shared")
+	}
+	f, err := os.Open(filepath.Join(dir, name))
+	if errors.Is(err, fs.ErrNotExist) {
+		t.Skipf("%s is not here", name)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { f.Close() })
+	r, err := xz.NewReader(bufio.NewReader(f))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// captured is one line of histories.jsonl: an answer that held until the next.
+type captured struct {
+	Site   string    `json:"site"`
+	Time   time.Time `json:"time"`
+	Status int       `json:"status"`
+	Error  string    `json:"error"`
+	Body   *[]byte   `json:"body_base64"`
+}
+
+func (c captured) outcome(at time.Time) fetch.Outcome {
+	out := fetch.Outcome{At: at, Status: c.Status, Reason: fetch.Reason(c.Error), FinalURL: c.Site + "/robots.txt"}
+	switch s := c.Status; {
+	case s >= 200 && s <= 299 && c.Body != nil:
+		out.State, out.Body = fetch.Policy, *c.Body
+	case s >= 200 && s <= 299:
+		out.State = fetch.NotRobots
+	case s == 401 || s == 403:
+		out.State = fetch.Denied
+	case s >= 400 && s <= 499 && s != 429:
+		out.State = fetch.Absent
+	default:
+		out.State = fetch.Unreachable
+	}
+	return out
+}
+
+func readHistories(t *testing.T) (origins []string, lines map[string][]captured) {
+	t.Helper()
+	lines = map[string][]captured{}
+	dec := json.NewDecoder(bufio.NewReader(shared(t, "corpus/histories.jsonl.xz")))
+	for {
+		var c captured
+		err := dec.Decode(&c)
+		if errors.Is(err, io.EOF) {
+			return origins, lines
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if lines[c.Site] == nil {
+			origins = append(origins, c.Site)
+		}
+		lines[c.Site] = append(lines[c.Site], c)
+	}
+}
+
+// readPairs gives the real edits, by name of their directory.
+func readPairs(t *testing.T) map[string]*[2][]byte {
+	t.Helper()
+	pairs := map[string]*[2][]byte{}
+	r := tar.NewReader(shared(t, "corpus/pairs.tar.xz"))
+	for {
+		h, err := r.Next()
+		if errors.Is(err, io.EOF) {
+			return pairs
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		side := map[string]int{"before.txt": 0, "after.txt": 1}
+		i, ok := side[filepath.Base(h.Name)]
+		if !ok {
+			continue
+		}
+		text, err := io.ReadAll(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		name := filepath.Base(filepath.Dir(h.Name))
+		if pairs[name] == nil {
+			pairs[name] = &[2][]byte{}
+		}
+		pairs[name][i] = text
+	}
+}
