@@ -306,6 +306,11 @@ func (s *Store) recordChanges(ctx context.Context, tx *Tx, kept []*outcome) erro
 	if _, err := tx.ExecMany(ctx, insertChange, changes); err != nil {
 		return err
 	}
+	if len(deliveries) > 0 {
+		if err := tx.lockOutbox(ctx); err != nil {
+			return err
+		}
+	}
 	_, err := tx.ExecMany(ctx, `INSERT INTO deliveries (receiver, change_id, site_id, group_key, created_at, next_at)
 		VALUES ($1, $2, $3, $4, COALESCE(CAST($5 AS BIGINT), {{now}}), COALESCE(CAST($5 AS BIGINT), {{now}}))
 		ON CONFLICT (receiver, change_id) DO NOTHING`, deliveries)

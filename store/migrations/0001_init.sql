@@ -85,11 +85,14 @@ CREATE INDEX changes_agents ON changes (agents_id, id);
 
 -- The outbox.
 CREATE TABLE receivers (
-    name     TEXT   PRIMARY KEY,
-    added_at BIGINT NOT NULL
+    name        TEXT   PRIMARY KEY,
+    added_at    BIGINT NOT NULL,
+    state       TEXT   NOT NULL DEFAULT '',        -- what the dispatcher remembers, JSON
+    owner       TEXT   NOT NULL DEFAULT '',        -- who delivers to it, until the lease ends
+    lease_until BIGINT NOT NULL DEFAULT 0
 );
 CREATE TABLE deliveries (
-    id          {{id}},
+    id          {{id}},                            -- in the order in which they were committed
     receiver    TEXT   NOT NULL,
     change_id   TEXT   {{plain}} NOT NULL REFERENCES changes (id),
     site_id     BIGINT NOT NULL,
@@ -98,12 +101,16 @@ CREATE TABLE deliveries (
     created_at  BIGINT NOT NULL,
     next_at     BIGINT NOT NULL,
     attempts    BIGINT NOT NULL DEFAULT 0,
-    lease_until BIGINT NOT NULL DEFAULT 0,
+    tried_at    BIGINT NOT NULL DEFAULT 0,         -- first attempt
+    done_at     BIGINT NOT NULL DEFAULT 0,         -- sent or dead
     last_error  TEXT   NOT NULL DEFAULT '',
-    receipt     TEXT   NOT NULL DEFAULT '',
+    receipt     TEXT   NOT NULL DEFAULT '',        -- what the receiver gave back
     UNIQUE (receiver, change_id)
 );
-CREATE INDEX deliveries_due ON deliveries (receiver, next_at) WHERE status = 'pending';
+CREATE INDEX deliveries_pending ON deliveries (receiver, id) WHERE status = 'pending';
+CREATE INDEX deliveries_order ON deliveries (receiver, site_id, id) WHERE status = 'pending';
+CREATE INDEX deliveries_dead ON deliveries (id) WHERE status = 'dead';
+CREATE INDEX deliveries_receipt ON deliveries (site_id, id) WHERE receipt <> '';
 
 -- Announced changes that shall not alert.
 CREATE TABLE expectations (
