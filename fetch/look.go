@@ -18,10 +18,16 @@ import (
 // address, which is bounded by the same time again. When the context ends
 // first, the outcome's reason is Canceled: see Reason.Ours.
 func (c *Client) Look(ctx context.Context, req Request) Outcome {
-	l := &look{client: c, req: req}
-	l.out.At = c.now()
+	return c.look(req).outcome(ctx)
+}
+
+func (c *Client) look(req Request) *look {
+	return &look{client: c, req: req, out: Outcome{At: c.now()}}
+}
+
+func (l *look) outcome(ctx context.Context) Outcome {
 	start := time.Now()
-	l.deadline = start.Add(c.set.Timeout)
+	l.deadline = start.Add(l.client.set.Timeout)
 	l.run(ctx)
 	l.out.Took = time.Since(start)
 	l.out.Detail = visible(l.out.Detail, maxDetail)

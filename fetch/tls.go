@@ -19,6 +19,7 @@ func (c *Client) tlsConfig() *tls.Config {
 		// A site is met again after hours: tickets would be memory for nothing
 		// and would let a server recognise us.
 		SessionTicketsDisabled: true,
+		CurvePreferences:       []tls.CurveID{tls.X25519, tls.CurveP256, tls.CurveP384, tls.CurveP521},
 		Time:                   c.now,
 	}
 }

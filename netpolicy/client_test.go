@@ -1,0 +1,34 @@
+package netpolicy
+
+import (
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"net/netip"
+	"testing"
+	"time"
+)
+
+func TestClientObeysPolicy(t *testing.T) {
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		http.Redirect(w, r, "/elsewhere", http.StatusFound)
+	}))
+	defer srv.Close()
+
+	_, err := Client(Policy{}, 5*time.Second).Get(srv.URL)
+	var refused *RefusedError
+	if !errors.As(err, &refused) {
+		t.Fatalf("a loopback receiver gave %v, want a *RefusedError", err)
+	}
+
+	c := Client(Policy{Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}}, 5*time.Second)
+	defer c.CloseIdleConnections()
+	res, err := c.Get(srv.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	res.Body.Close()
+	if res.StatusCode != http.StatusFound {
+		t.Fatalf("status %d: a redirect was followed", res.StatusCode)
+	}
+}
