@@ -15,9 +15,8 @@ import (
 )
 
 const (
-	// bombRatio: a body that unpacks to more than max octets from less than
-	// this share of them is an attack. Real files of that size pack 3 to 20
-	// to one.
+	// bombRatio: a body that has become too long while a hundredth of that was
+	// read is an attack. Real files pack 3 to 20 to one.
 	bombRatio = 100
 	// maxZstdWindow is what HTTP allows (RFC 9659).
 	maxZstdWindow = 8 << 20
@@ -69,7 +68,8 @@ func (d decoders) with(h http.Header, raw []byte, max int64, use func(decoded)) 
 		}
 		d.free <- dec
 	}()
-	r, err := dec.reader(coding, raw)
+	in := bytes.NewReader(raw)
+	r, err := dec.reader(coding, in)
 	if err == nil {
 		dec.buf, err = readUpTo(r, dec.buf[:0], max+1)
 	}
@@ -77,7 +77,7 @@ func (d decoders) with(h http.Header, raw []byte, max int64, use func(decoded)) 
 	incomplete := errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF)
 	switch {
 	case body.more:
-		body.bomb = int64(len(raw))*bombRatio < max
+		body.bomb = (in.Size()-int64(in.Len()))*bombRatio < max
 	case incomplete && int64(len(raw)) > max:
 		body.more = true // we cut it ourselves
 	case incomplete:
@@ -96,18 +96,22 @@ func cut(b []byte, max int64) decoded {
 	return decoded{data: b}
 }
 
-// reader starts decoding raw.
-func (d *decoder) reader(coding string, raw []byte) (io.Reader, error) {
-	in := bytes.NewReader(raw)
+// shortReads keeps brotli from reading far ahead, so that what was read tells
+// how well the body is packed.
+type shortReads struct{ r io.Reader }
+
+func (s shortReads) Read(p []byte) (int, error) { return s.r.Read(p[:min(len(p), 512)]) }
+
+// reader starts decoding.
+func (d *decoder) reader(coding string, in *bytes.Reader) (io.Reader, error) {
 	switch coding {
 	case "gzip":
 		return &d.gzip, d.gzip.Reset(in)
 	case "br":
 		if d.brotli == nil {
-			d.brotli = brotli.NewReader(in)
-			return d.brotli, nil
+			d.brotli = brotli.NewReader(nil)
 		}
-		return d.brotli, d.brotli.Reset(in)
+		return d.brotli, d.brotli.Reset(shortReads{in})
 	default: // zstd
 		if d.zstd == nil {
 			var err error

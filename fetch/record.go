@@ -121,14 +121,6 @@ func partial(status int, h http.Header) string {
 	return fmt.Sprintf("status 206 with a part of the file that was not asked for (Content-Range %q)", v)
 }
 
-// bodyError tells a transfer that was cut from one that was garbled.
-func bodyError(err error) error {
-	if errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF) {
-		return errTruncated
-	}
-	return err
-}
-
 // readUpTo appends at most max octets of r to b.
 func readUpTo(r io.Reader, b []byte, max int64) ([]byte, error) {
 	for int64(len(b)) < max {

@@ -2,6 +2,7 @@ package fetch
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -58,6 +59,7 @@ type headLimit struct {
 	r      io.Reader
 	left   int
 	inBody bool
+	err    error // of the last read; http.ReadResponse may hide it
 }
 
 func (h *headLimit) Read(p []byte) (int, error) {
@@ -65,13 +67,15 @@ func (h *headLimit) Read(p []byte) (int, error) {
 		return h.r.Read(p)
 	}
 	if h.left <= 0 {
-		return 0, errHeader
+		h.err = errHeader
+		return 0, h.err
 	}
 	if len(p) > h.left {
 		p = p[:h.left]
 	}
 	n, err := h.r.Read(p)
 	h.left -= n
+	h.err = err
 	return n, err
 }
 
@@ -157,7 +161,7 @@ func (l *look) askHTTP1(conn net.Conn, h hop, x *exchange) (answer, error) {
 	for range MaxInterim + 1 {
 		res, err := http.ReadResponse(x.read, nil)
 		if err != nil {
-			return answer{}, headError(err)
+			return answer{}, headError(cmp.Or(x.in.err, err))
 		}
 		if res.StatusCode >= 200 || res.StatusCode == http.StatusSwitchingProtocols {
 			x.in.inBody = true
@@ -167,15 +171,28 @@ func (l *look) askHTTP1(conn net.Conn, h hop, x *exchange) (answer, error) {
 	return answer{}, errInterim
 }
 
-// headError sorts out the errors of http.ReadResponse, most of which are not
-// typed: what the connection or our limits did is kept, the rest is a server
-// that does not speak HTTP.
+// headError sorts out why the headers could not be read.
 func headError(err error) error {
-	var netErr net.Error
-	switch {
-	case errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, io.EOF):
+	if errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF) {
 		return errNoAnswer
-	case errors.As(err, &netErr), errors.Is(err, errHeader), errors.Is(err, errTraffic), errors.Is(err, net.ErrClosed):
+	}
+	return answerError(err)
+}
+
+// bodyError sorts out why the body could not be read.
+func bodyError(err error) error {
+	if errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF) {
+		return errTruncated
+	}
+	return answerError(err)
+}
+
+// answerError keeps what the connection or our limits did. Whatever else
+// net/http complains of, mostly in untyped errors, is a server that does not
+// speak HTTP.
+func answerError(err error) error {
+	var netErr net.Error
+	if errors.As(err, &netErr) || errors.Is(err, errHeader) || errors.Is(err, errTraffic) || errors.Is(err, net.ErrClosed) {
 		return err
 	}
 	return &badAnswer{err}
