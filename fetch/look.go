@@ -176,13 +176,29 @@ func newHop(u *url.URL) (hop, error) {
 		h.header = fmt.Sprintf("%s:%d", h.header, h.port)
 	}
 	u.Host = h.header
-	u.RawQuery = strings.ReplaceAll(u.RawQuery, " ", "%20")
+	u.RawQuery = escapeQuery(u.RawQuery)
 	if u.Path == "" {
 		u.Path = "/"
 	}
 	h.target = u.RequestURI()
 	h.url = u.String()
 	return h, nil
+}
+
+// escapeQuery makes a query that net/url took as it is fit for a request line.
+func escapeQuery(q string) string {
+	const hex = "0123456789ABCDEF"
+	var b strings.Builder
+	for i := 0; i < len(q); i++ {
+		if c := q[i]; c <= ' ' || c >= 0x7f {
+			b.WriteByte('%')
+			b.WriteByte(hex[c>>4])
+			b.WriteByte(hex[c&15])
+		} else {
+			b.WriteByte(c)
+		}
+	}
+	return b.String()
 }
 
 // hostNames is more lenient than idna.Lookup: names with underscores exist.
