@@ -109,7 +109,7 @@ func TestNextAddress(t *testing.T) {
 	}
 	l := New(Settings{Policy: loopback, Resolver: names{"many.test": many}}).look(Request{Origin: "http://many.test"})
 	l.deadline = time.Now().Add(time.Second)
-	h, err := originHop("http://many.test")
+	h, err := firstHop(l.req)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -198,7 +198,7 @@ func TestResolverThatHangs(t *testing.T) {
 		return c, err
 	}}
 	got := New(Settings{Resolver: r, Timeout: hostileTimeout}).Look(context.Background(), Request{Origin: "https://x.test"})
-	if got.Reason != DNSTimeout || got.Took > hostileTimeout+300*time.Millisecond {
+	if got.Reason != DNSTimeout || got.Took > hostileTimeout+time.Second {
 		t.Errorf("%s (%s) after %v", got.Reason, got.Detail, got.Took)
 	}
 	// The Go resolver ends a question that nobody waits for any more when its

@@ -11,6 +11,8 @@ import (
 
 	"golang.org/x/net/http/httpguts"
 	"golang.org/x/net/idna"
+
+	"github.com/robotswatch/robotswatch/internal/visible"
 )
 
 // Look fetches the robots.txt of one site and never fails: whatever happens is
@@ -30,9 +32,12 @@ func (l *look) outcome(ctx context.Context) Outcome {
 	l.deadline = start.Add(l.client.set.Timeout)
 	l.run(ctx)
 	l.out.Took = time.Since(start)
-	l.out.Detail = visible(l.out.Detail, maxDetail)
+	l.out.Detail = visible.Short(l.out.Detail, maxDetail)
 	return l.out
 }
+
+// maxDetail bounds Outcome.Detail, in characters.
+const maxDetail = 400
 
 // look is one look in progress.
 type look struct {

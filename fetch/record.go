@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/robotswatch/robotswatch/internal/visible"
 )
 
 // record notes an answer in the outcome. It returns the URL that the answer
@@ -202,13 +204,13 @@ var evidenceNames = []string{
 	"X-Amzn-Waf-Action", "X-Cache", "X-Served-By", "X-Robots-Tag",
 }
 
-const maxEvidence = 256 // octets of one header value
+const maxEvidence = 256 // characters of one header value
 
 func evidence(h http.Header) []Header {
 	out := make([]Header, 0, 8)
 	for _, name := range evidenceNames {
 		if v := h[name]; len(v) > 0 && v[0] != "" {
-			out = append(out, Header{name, visible(v[0], maxEvidence)})
+			out = append(out, Header{name, visible.Short(v[0], maxEvidence)})
 		}
 	}
 	return out

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"net/http"
 	"unicode/utf16"
+
+	"github.com/robotswatch/robotswatch/internal/visible"
 )
 
 // What a body is, is decided by the body. Content-Type says too little: a
@@ -57,9 +59,9 @@ func sniff(h http.Header, body []byte) kind {
 	case isBinary(text):
 		return kind{Binary, "the body is binary data"}
 	case len(text) > 0 && (text[0] == '{' || text[0] == '['):
-		return kind{JSON, "the body is JSON: " + visible(string(text[:min(len(text), 120)]), 120)}
+		return kind{JSON, "the body is JSON: " + visible.Short(string(text[:min(len(text), 120)]), 120)}
 	case c.lines > 0 && len(text) <= softErrorMax && errorWords(text):
-		return kind{SoftNotFound, "the body is an error message: " + visible(string(bytes.TrimSpace(text[:min(len(text), 120)])), 120)}
+		return kind{SoftNotFound, "the body is an error message: " + visible.Short(string(bytes.TrimSpace(text[:min(len(text), 120)])), 120)}
 	}
 	return kind{}
 }
@@ -76,7 +78,7 @@ func sniffMarkup(h http.Header, text []byte) kind {
 	title := pageTitle(text)
 	detail := "the body is an HTML page"
 	if title != "" {
-		detail += fmt.Sprintf(" titled %q", visible(title, 120))
+		detail += fmt.Sprintf(" titled %q", visible.Short(title, 120))
 	}
 	if title != "" && errorWords([]byte(title)) {
 		return kind{SoftNotFound, detail}

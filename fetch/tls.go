@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"net"
+
+	"github.com/robotswatch/robotswatch/internal/visible"
 )
 
 // tlsConfig is the base of all handshakes. What verification means here is
@@ -37,7 +39,7 @@ func (l *look) handshake(ctx context.Context, conn net.Conn, h hop) (*tls.Conn, 
 	}
 	cfg.VerifyConnection = func(cs tls.ConnectionState) error {
 		if len(cs.PeerCertificates) > 0 {
-			l.out.TLSSubject = visible(subject(cs.PeerCertificates[0]), maxEvidence)
+			l.out.TLSSubject = visible.Short(subject(cs.PeerCertificates[0]), maxEvidence)
 		}
 		return c.chains.verify(h.host, cs.PeerCertificates, c.now())
 	}

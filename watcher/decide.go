@@ -317,7 +317,7 @@ func (m *Memory) forgetPolicy() {
 func (s *Site) Request(now time.Time) fetch.Request {
 	r := fetch.Request{Origin: s.Origin}
 	if !s.Body.IsZero() && now.Sub(s.Memory.FullGetAt) < fullGetEvery && !now.Before(s.Memory.FullGetAt) {
-		r.ETag, r.Modified = s.Memory.ETag, s.Memory.Modified
+		r.ETag, r.Modified, r.FinalURL = s.Memory.ETag, s.Memory.Modified, s.Memory.Good.FinalURL
 	}
 	return r
 }
