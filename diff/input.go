@@ -27,7 +27,8 @@ func (in *Input) File(r robots.Reading) *robots.File {
 	defer in.mu.Unlock()
 	f := in.files[r]
 	if f == nil {
-		f = robots.Parse(in.Text, robots.Options{Reading: r})
+		// Whoever has the text has bounded it.
+		f = robots.Parse(in.Text, robots.Options{Reading: r, MaxBytes: len(in.Text)})
 		if in.files == nil {
 			in.files = make(map[robots.Reading]*robots.File, 1)
 		}

@@ -12,6 +12,8 @@ import (
 	"github.com/andybalholm/brotli"
 	"github.com/klauspost/compress/gzip"
 	"github.com/klauspost/compress/zstd"
+
+	"github.com/robotswatch/robotswatch/robots"
 )
 
 const (
@@ -44,8 +46,9 @@ func newDecoders() decoders {
 
 // decoded is a body without its content encoding.
 type decoded struct {
-	data []byte // at most max octets; valid until the decoder is used again
-	more bool   // the body goes on
+	data  []byte // at most max octets; valid until the decoder is used again
+	lines []byte // data without a line that the limit cuts
+	more  bool   // the body goes on
 	bomb bool
 }
 
@@ -80,6 +83,7 @@ func (d decoders) with(h http.Header, raw []byte, max int64, use func(decoded)) 
 		body.bomb = (in.Size()-int64(in.Len()))*bombRatio < max
 	case incomplete && int64(len(raw)) > max:
 		body.more = true // we cut it ourselves
+		body.lines, _ = robots.Cut(body.data, len(body.data)-1)
 	case incomplete:
 		return fmt.Errorf("the %s encoding: %w", coding, io.ErrUnexpectedEOF)
 	case err != nil:
@@ -89,11 +93,9 @@ func (d decoders) with(h http.Header, raw []byte, max int64, use func(decoded)) 
 	return nil
 }
 
-func cut(b []byte, max int64) decoded {
-	if int64(len(b)) > max {
-		return decoded{data: b[:max], more: true}
-	}
-	return decoded{data: b}
+func cut(b []byte, limit int64) decoded {
+	lines, more := robots.Cut(b, int(limit))
+	return decoded{data: b[:min(int64(len(b)), limit)], lines: lines, more: more}
 }
 
 // shortReads keeps brotli from reading far ahead, so that what was read tells

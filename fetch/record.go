@@ -97,7 +97,7 @@ func (l *look) recordText(h http.Header, d decoded) {
 	if o.State != Policy {
 		return
 	}
-	o.Body = append(make([]byte, 0, len(d.data)), d.data...)
+	o.Body = append(make([]byte, 0, len(d.lines)), d.lines...)
 	l.keepValidators(h)
 }
 

@@ -2,49 +2,53 @@ package robots
 
 import (
 	"encoding/binary"
-	"strings"
 	"unicode/utf16"
 )
 
-// text is the readable part of a file.
-type text struct {
-	body    string
-	mark    string // byte order mark that was skipped, as a warning names it
-	utf16   bool
-	limited bool // something beyond the limit was dropped
+// Cut gives what of a file is read within a limit in octets: all of it, or the
+// lines that end within the limit, then more is true. A line that the limit
+// cuts is left out whole, since half a path would be another rule (2.5).
+func Cut(b []byte, limit int) (whole []byte, more bool) {
+	if len(b) <= limit {
+		return b, false
+	}
+	limit = max(limit, 0)
+	order := utf16Order(b)
+	width := 1
+	if order != nil {
+		width = 2
+		limit &^= 1
+	}
+	end := limit
+	for end > 0 && !isLineEnd(b[end:], order) && !isLineEnd(b[end-width:], order) {
+		end -= width
+	}
+	return b[:end], true
 }
 
-// readText applies the size limit, skips a byte order mark and decodes UTF-16
-// (only where the mark announces it). A line that the limit cuts is dropped
-// whole: half a path would be another rule.
-func readText(b []byte, limit int, forgiveUTF16 bool) text {
-	var t text
-	complete := true // the last line ends where the limit is
-	if len(b) > limit {
-		t.limited = true
-		if forgiveUTF16 && utf16Order(b) != nil {
-			limit &^= 1
-		}
-		complete = isLineEnd(b[limit:], utf16Order(b))
-		b = b[:limit]
-	}
+// text is the readable part of a file.
+type text struct {
+	body  string
+	mark  string // byte order mark that was skipped, as a warning names it
+	utf16 bool
+}
+
+// readText skips a byte order mark and decodes UTF-16 (only where the mark
+// announces it).
+func readText(b []byte, forgiveUTF16 bool) text {
 	if order := utf16Order(b); order != nil && forgiveUTF16 {
-		t.utf16 = true
-		t.body = decodeUTF16(b[2:], order)
-	} else {
-		n := markLength(b)
-		switch n {
-		case 0:
-		case len(byteOrderMark):
-			t.mark = "a byte order mark"
-		default:
-			t.mark = "a part of a byte order mark"
-		}
-		t.body = string(b[n:])
+		return text{body: decodeUTF16(b[2:], order), utf16: true}
 	}
-	if t.limited && !complete {
-		t.body = t.body[:strings.LastIndexAny(t.body, "\r\n")+1]
+	var t text
+	n := markLength(b)
+	switch n {
+	case 0:
+	case len(byteOrderMark):
+		t.mark = "a byte order mark"
+	default:
+		t.mark = "a part of a byte order mark"
 	}
+	t.body = string(b[n:])
 	return t
 }
 

@@ -144,6 +144,21 @@ func TestRFC9309_2_5_limit(t *testing.T) {
 			t.Errorf("limit %d: warnings %v", c.limit, f.Warnings)
 		}
 	}
+	for name, c := range map[string]struct {
+		body  string
+		limit int
+		want  string
+	}{
+		"UTF-16, end of line beyond":  {"\xff\xfea\x00\n\x00b\x00", 4, "\xff\xfea\x00"},
+		"UTF-16, within a code unit":  {"\xff\xfea\x00\n\x00b\x00", 7, "\xff\xfea\x00\n\x00"},
+		"UTF-16, an octet like an LF": {"\xfe\xff\x00a\x0a\x41\x00b", 7, ""},
+		"CRLF":                        {"a\r\nb", 2, "a\r"},
+		"no end of line":              {"abc", 2, ""},
+	} {
+		if got, more := Cut([]byte(c.body), c.limit); string(got) != c.want || !more {
+			t.Errorf("%s: %q", name, got)
+		}
+	}
 	big := append([]byte("User-agent: a\nDisallow: /x\n#"), make([]byte, DefaultMaxBytes)...)
 	if f := Parse(append(big, "\nDisallow: /y"...), Options{}); !f.Truncated || f.Rules("a").Decide("/x").Allowed {
 		t.Error("default limit")

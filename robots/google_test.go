@@ -1,7 +1,6 @@
 package robots
 
 import (
-	"slices"
 	"strings"
 	"testing"
 )
@@ -103,16 +102,5 @@ func TestGoogleReading(t *testing.T) {
 				t.Errorf("%s, Google: %s on %.40s: %v", name, p.agent, p.path, got)
 			}
 		}
-	}
-}
-
-func TestParseReading(t *testing.T) {
-	for name, want := range map[string]Reading{"": ReadingRFC9309, "rfc9309": ReadingRFC9309, "google": ReadingGoogle} {
-		if got, err := ParseReading(name); got != want || err != nil {
-			t.Errorf("%q: %v, %v", name, got, err)
-		}
-	}
-	if _, err := ParseReading("Bing"); err == nil || !slices.Contains(strings.Fields(err.Error()), "google") {
-		t.Errorf("error %v names no reading", err)
 	}
 }

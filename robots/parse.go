@@ -23,8 +23,9 @@ func Parse(b []byte, opt Options) *File {
 		opt.Reading = ReadingRFC9309
 	}
 	google := opt.Reading == ReadingGoogle
-	t := readText(b, opt.MaxBytes, !google)
-	p := parser{file: &File{Bytes: len(b), Truncated: t.limited, reading: opt.Reading}, google: google}
+	whole, more := Cut(b, opt.MaxBytes)
+	t := readText(whole, !google)
+	p := parser{file: &File{Bytes: len(b), Truncated: more, reading: opt.Reading}, google: google}
 	if t.mark != "" {
 		p.warn(1, WarnByteOrderMark, "the file starts with %s; it is skipped", t.mark)
 	}
@@ -33,7 +34,7 @@ func Parse(b []byte, opt Options) *File {
 	}
 	p.lines(t.body)
 	p.endGroup()
-	if t.limited {
+	if more {
 		p.warn(p.file.Lines, WarnTruncated, "the file has %d octets; what lies beyond %d is not read", len(b), opt.MaxBytes)
 	}
 	p.finish()

@@ -1,9 +1,6 @@
 package robots
 
-import (
-	"fmt"
-	"sync"
-)
+import "sync"
 
 // Source says where the rules that apply to an agent come from
 // (RFC 9309, 2.2.1).
@@ -26,17 +23,6 @@ const (
 	ReadingRFC9309 Reading = "rfc9309"
 	ReadingGoogle  Reading = "google"
 )
-
-// ParseReading finds a reading by its name; "" is RFC 9309.
-func ParseReading(name string) (Reading, error) {
-	switch r := Reading(name); r {
-	case "":
-		return ReadingRFC9309, nil
-	case ReadingRFC9309, ReadingGoogle:
-		return r, nil
-	}
-	return "", fmt.Errorf("unknown reading %q: want %s or %s", name, ReadingRFC9309, ReadingGoogle)
-}
 
 // Options say how to read a file. The zero value is RFC 9309 with
 // DefaultMaxBytes.

@@ -37,10 +37,10 @@ func (f lookFlags) client() *fetch.Client {
 // fetchSource reads the robots.txt at a URL. A URL without a path means the
 // site's /robots.txt. A site without one is an empty robots.txt; one that
 // could not be read is an error.
-func (a *app) fetchSource(ctx context.Context, rawURL string, flags lookFlags) ([]byte, error) {
+func (a *app) fetchSource(ctx context.Context, rawURL string, flags lookFlags) (sourceText, error) {
 	u, err := url.Parse(rawURL)
 	if err != nil || u.Host == "" {
-		return nil, fmt.Errorf("%s is not a URL; a source is %s", rawURL, sourceHelp)
+		return sourceText{}, fmt.Errorf("%s is not a URL; a source is %s", rawURL, sourceHelp)
 	}
 	if u.Path == "" || u.Path == "/" {
 		u.Path = "/robots.txt"
@@ -48,12 +48,12 @@ func (a *app) fetchSource(ctx context.Context, rawURL string, flags lookFlags) (
 	out := flags.client().Look(ctx, fetch.Request{Origin: u.Scheme + "://" + u.Host, URL: u.String()})
 	switch out.State {
 	case fetch.Policy:
-		return out.Body, nil
+		return sourceText{out.Body, out.Truncated}, nil
 	case fetch.Absent:
 		fmt.Fprintf(a.stderr, "robotswatch: %s: %s; read as an empty robots.txt\n", rawURL, outcomeWords(out))
-		return nil, nil
+		return sourceText{}, nil
 	}
-	return nil, fmt.Errorf("%s: %s%s", rawURL, outcomeWords(out), refusedHint(out))
+	return sourceText{}, fmt.Errorf("%s: %s%s", rawURL, outcomeWords(out), refusedHint(out))
 }
 
 // outcomeWords says what a look found: "policy (HTTP 200)".

@@ -13,31 +13,54 @@ import (
 // sourceHelp describes SOURCE in the help of the commands that take one.
 const sourceHelp = `a file, "-" for standard input, or an http(s) URL`
 
-// readLimit is how much of a file or of standard input is read: what a
-// parser with the default limit can use, and one octet more, so that it
-// notices what lies beyond.
+// readLimit is how much of a file or of standard input is read: what is used
+// of it, and one octet more, which tells that something lies beyond.
 const readLimit = robots.DefaultMaxBytes + 1
 
-// source reads a robots.txt from where a person pointed to.
+// sourceText is what was read of a source.
+type sourceText struct {
+	text []byte
+	more bool // it goes on beyond the limit; text ends with the last whole line
+}
+
+// source reads a robots.txt from where a person pointed to, and says on
+// stderr when it is not all used.
 func (a *app) source(ctx context.Context, name string, flags lookFlags) ([]byte, error) {
+	s, err := a.readSource(ctx, name, flags)
+	if s.more {
+		fmt.Fprintf(a.stderr, "robotswatch: %s: only the first %d octets are read\n", name, robots.DefaultMaxBytes)
+	}
+	return s.text, err
+}
+
+func (a *app) readSource(ctx context.Context, name string, flags lookFlags) (sourceText, error) {
 	switch {
 	case name == "-":
-		b, err := io.ReadAll(io.LimitReader(a.stdin, readLimit))
+		s, err := readText(a.stdin)
 		if err != nil {
-			return nil, fmt.Errorf("standard input: %w", err)
+			return s, fmt.Errorf("standard input: %w", err)
 		}
-		return b, nil
+		return s, nil
 	case strings.HasPrefix(name, "http://"), strings.HasPrefix(name, "https://"):
 		return a.fetchSource(ctx, name, flags)
 	}
 	f, err := os.Open(name)
 	if err != nil {
-		return nil, fmt.Errorf("%w (a source is %s)", err, sourceHelp)
+		return sourceText{}, fmt.Errorf("%w (a source is %s)", err, sourceHelp)
 	}
 	defer f.Close()
-	b, err := io.ReadAll(io.LimitReader(f, readLimit))
+	s, err := readText(f)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", name, err)
+		return s, fmt.Errorf("%s: %w", name, err)
 	}
-	return b, nil
+	return s, nil
+}
+
+func readText(r io.Reader) (sourceText, error) {
+	b, err := io.ReadAll(io.LimitReader(r, readLimit))
+	if err != nil {
+		return sourceText{}, err
+	}
+	text, more := robots.Cut(b, robots.DefaultMaxBytes)
+	return sourceText{text, more}, nil
 }
