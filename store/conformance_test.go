@@ -286,8 +286,29 @@ func TestALostLeaseLeavesNoTrace(t *testing.T) {
 			}
 		}
 		record(t, s, policy(other[0], late, "x", blockedProfile))
-		if lost, err := s.Record(t.Context(), []watcher.Result{policy(other[0], late, "y", blockedProfile)}); err != nil || lost != 1 {
-			t.Errorf("recorded twice with one lease: lost %d, %v", lost, err)
+		if lost, err := s.Record(t.Context(), []watcher.Result{policy(other[0], late.Add(time.Second), "y", blockedProfile)}); err != nil || lost != 1 {
+			t.Errorf("another result with the same lease: lost %d, %v", lost, err)
+		}
+	})
+}
+
+// A commit whose answer never came may have happened: whoever records the
+// same again must neither double it nor hear that it was lost.
+func TestRecordingTheSameAgainChangesNothing(t *testing.T) {
+	onBoth(t, func(t *testing.T, url string) {
+		s := open(t, url)
+		resync(t, s, siteConfigs(1))
+		r := policy(claim(t, s, t0, 1)[0], t0, "x", blockedProfile)
+		change(&r, "01KB000000000000000000000A", "policy")
+		record(t, s, r)
+		record(t, s, r)
+		for _, table := range []string{"observations", "changes", "deliveries"} {
+			if n := count(t, s, "SELECT count(*) FROM "+table); n != 1 {
+				t.Errorf("%d %s", n, table)
+			}
+		}
+		if n := count(t, s, "SELECT sum(sites) FROM standings WHERE state = 'policy'"); n != 1 {
+			t.Errorf("%d sites counted", n)
 		}
 	})
 }

@@ -11,8 +11,8 @@
 //   - A site is leased to one caller at a time, and a result whose lease was
 //     lost leaves no trace.
 //   - A write that meets a passing fault (a connection lost, a lock held, a
-//     disk full) waits and is tried again until its context ends; it is never
-//     applied twice.
+//     disk full) waits a while and is tried again; it is never applied twice,
+//     also when the caller tries again after an error.
 //   - No read holds a snapshot for long: lists are paged by key.
 //
 // A Store is safe for concurrent use. Times are kept as Unix milliseconds.

@@ -121,7 +121,7 @@ func (s *Store) ChangeByID(ctx context.Context, id string) (watcher.Change, erro
 // Changes gives one page of the changes that a filter selects, newest first.
 func (s *Store) Changes(ctx context.Context, f watcher.ChangeFilter) ([]watcher.Change, error) {
 	var page []watcher.Change
-	for c, err := range s.EachChange(ctx, f) {
+	for c, err := range s.WalkChanges(ctx, f) {
 		if err != nil {
 			return nil, err
 		}
@@ -130,9 +130,9 @@ func (s *Store) Changes(ctx context.Context, f watcher.ChangeFilter) ([]watcher.
 	return page, nil
 }
 
-// EachChange walks the changes that a filter selects, newest first, reading a
+// WalkChanges walks the changes that a filter selects, newest first, reading a
 // page at a time. After an error it ends.
-func (s *Store) EachChange(ctx context.Context, f watcher.ChangeFilter) iter.Seq2[watcher.Change, error] {
+func (s *Store) WalkChanges(ctx context.Context, f watcher.ChangeFilter) iter.Seq2[watcher.Change, error] {
 	return func(yield func(watcher.Change, error) bool) {
 		left := f.Limit
 		for {

@@ -42,6 +42,18 @@ func (n *interner[V]) remember(id int64, text string) (V, error) {
 	return v, nil
 }
 
+// know gives the value of a row whose text is at hand. It is shared: read
+// only.
+func (n *interner[V]) know(id int64, text string) (V, error) {
+	n.mu.RLock()
+	v, ok := n.byID[id]
+	n.mu.RUnlock()
+	if ok {
+		return v, nil
+	}
+	return n.remember(id, text)
+}
+
 // id finds or makes the row of a text, and remembers it once tx is committed.
 func (n *interner[V]) id(ctx context.Context, tx *Tx, text string) (id int64, err error) {
 	n.mu.RLock()

@@ -2,6 +2,7 @@ package store
 
 import (
 	"errors"
+	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -14,6 +15,12 @@ import (
 var cluster *pgtest.Cluster
 
 func TestMain(m *testing.M) {
+	if os.Getenv("ROBOTSWATCH_LONG") == "" {
+		// Each step of a random history is a transaction or two.
+		if err := flag.Set("rapid.checks", "12"); err != nil {
+			panic(err)
+		}
+	}
 	var err error
 	cluster, err = pgtest.Start()
 	if err != nil && !errors.Is(err, pgtest.ErrNotInstalled) {
@@ -30,12 +37,15 @@ func TestMain(m *testing.M) {
 func onBoth(t *testing.T, test func(t *testing.T, url string)) {
 	t.Helper()
 	t.Run("sqlite", func(t *testing.T) { test(t, "sqlite:"+filepath.Join(t.TempDir(), "test.db")) })
-	t.Run("postgres", func(t *testing.T) {
-		if cluster == nil {
-			t.Skip(pgtest.ErrNotInstalled)
-		}
-		test(t, cluster.Database(t))
-	})
+	t.Run("postgres", func(t *testing.T) { onPostgres(t, test) })
+}
+
+func onPostgres(t *testing.T, test func(t *testing.T, url string)) {
+	t.Helper()
+	if cluster == nil {
+		t.Skip(pgtest.ErrNotInstalled)
+	}
+	test(t, cluster.Database(t))
 }
 
 // open opens a store that ends with the test. Its clock is the test's.

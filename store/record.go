@@ -62,10 +62,8 @@ func (s *Store) Record(ctx context.Context, results []watcher.Result) (lost int,
 	if err != nil {
 		return 0, fmt.Errorf("record: %w", err)
 	}
-	attempts := 0
-	err = s.Write(ctx, func(tx *Tx) error {
-		attempts++
-		lost, err = s.record(ctx, tx, batch, attempts > 1)
+	err = s.Write(ctx, func(tx *Tx) (err error) {
+		lost, err = s.record(ctx, tx, batch)
 		return err
 	})
 	if err != nil {
@@ -100,7 +98,7 @@ func prepare(results []watcher.Result) ([]outcome, error) {
 	return batch, nil
 }
 
-func (s *Store) record(ctx context.Context, tx *Tx, batch []outcome, again bool) (lost int, err error) {
+func (s *Store) record(ctx context.Context, tx *Tx, batch []outcome) (lost int, err error) {
 	if err := s.fence(ctx, tx, batch); err != nil {
 		return 0, err
 	}
@@ -111,7 +109,7 @@ func (s *Store) record(ctx context.Context, tx *Tx, batch []outcome, again bool)
 		}
 	}
 	lost = len(batch) - len(kept)
-	if again && lost > 0 {
+	if lost > 0 {
 		if lost, err = s.trulyLost(ctx, tx, batch); err != nil {
 			return 0, err
 		}

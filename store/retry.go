@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log/slog"
 	"math/rand/v2"
 	"net"
 	"strings"
@@ -20,36 +19,27 @@ import (
 // Backoff between attempts of a write that meets a passing fault.
 const (
 	backoffMin = 20 * time.Millisecond
-	backoffMax = 5 * time.Second
-	// complainEvery is how often a fault that goes on is logged.
-	complainEvery = 30 * time.Second
+	backoffMax = 2 * time.Second
+	// patience is how long a write waits for a fault to pass before it says
+	// so; who can wait longer calls again.
+	patience = 15 * time.Second
 )
 
-// patiently runs attempt until it meets no passing fault or ctx ends.
+// patiently runs attempt until it meets no passing fault, ctx ends, or
+// patience does.
 func (s *Store) patiently(ctx context.Context, attempt func() error) error {
-	var since, said time.Time
+	began := time.Now()
 	wait := backoffMin
 	for {
 		err := attempt()
 		if err == nil {
-			if !said.IsZero() {
-				s.log.LogAttrs(ctx, slog.LevelInfo, "store answers again", slog.Duration("after", time.Since(since).Round(time.Millisecond)))
-			}
 			return nil
 		}
-		if s.opts.OnError != nil && !errors.Is(err, ctx.Err()) {
+		if s.opts.OnError != nil && ctx.Err() == nil {
 			s.opts.OnError(err)
 		}
-		if !Transient(err) {
+		if !Transient(err) || time.Since(began) > patience {
 			return err
-		}
-		now := time.Now()
-		if since.IsZero() {
-			since = now
-		}
-		if now.Sub(said) >= complainEvery && now.Sub(since) > backoffMin {
-			said = now
-			s.log.LogAttrs(ctx, slog.LevelWarn, "store does not take writes, waiting", slog.Any("error", err))
 		}
 		pause := time.NewTimer(wait/2 + rand.N(wait/2))
 		select {

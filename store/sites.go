@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/robotswatch/robotswatch/fetch"
+	"github.com/robotswatch/robotswatch/notify"
 	"github.com/robotswatch/robotswatch/watcher"
 )
 
@@ -108,7 +109,7 @@ const pageSize = 500
 // origin.
 func (s *Store) Sites(ctx context.Context, f watcher.SiteFilter) ([]watcher.Site, error) {
 	var page []watcher.Site
-	for site, err := range s.EachSite(ctx, f) {
+	for site, err := range s.WalkSites(ctx, f) {
 		if err != nil {
 			return nil, err
 		}
@@ -117,10 +118,10 @@ func (s *Store) Sites(ctx context.Context, f watcher.SiteFilter) ([]watcher.Site
 	return page, nil
 }
 
-// EachSite walks the active sites that a filter selects, in order of origin,
+// WalkSites walks the active sites that a filter selects, in order of origin,
 // reading a page at a time: it may take as long as the caller likes. After an
 // error it ends.
-func (s *Store) EachSite(ctx context.Context, f watcher.SiteFilter) iter.Seq2[watcher.Site, error] {
+func (s *Store) WalkSites(ctx context.Context, f watcher.SiteFilter) iter.Seq2[watcher.Site, error] {
 	return func(yield func(watcher.Site, error) bool) {
 		left := f.Limit
 		for {
@@ -175,6 +176,20 @@ func (s *Store) sitesPage(ctx context.Context, f watcher.SiteFilter) (page []wat
 		next = page[len(page)-1].Origin
 	}
 	return page, next, err
+}
+
+// EachSite calls fn for each active site as metrics show it.
+func (s *Store) EachSite(ctx context.Context, fn func(notify.SiteSeries) error) error {
+	for site, err := range s.WalkSites(ctx, watcher.SiteFilter{}) {
+		if err != nil {
+			return err
+		}
+		if err := fn(notify.SiteSeries{Origin: site.Origin, State: site.State, LastCheckAt: site.LastCheckAt,
+			LastChangeAt: site.LastChangeAt, Access: s.opts.Effective(site)}); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // selects judges what only the meaning of a site tells.

@@ -3,10 +3,15 @@ package store
 import (
 	"cmp"
 	"context"
+	"database/sql"
+	"fmt"
+	"iter"
 	"maps"
 	"slices"
+	"time"
 
 	"github.com/robotswatch/robotswatch/fetch"
+	"github.com/robotswatch/robotswatch/watcher"
 )
 
 // standing is what sites are counted by: all that decides what they mean for
@@ -29,27 +34,196 @@ func (k standing) compare(o standing) int {
 		cmp.Compare(k.agents, o.agents), cmp.Compare(k.tags, o.tags))
 }
 
-// moveStandings adds to the counts. It comes last in a transaction, in a
-// fixed order: these few rows are everybody's.
-func moveStandings(ctx context.Context, tx *Tx, by map[standing]int64) error {
-	var rows [][]any
+// moveStandings adds to the counts, and to their history on the day of now.
+// It comes last in a transaction, in a fixed order: these few rows are
+// everybody's.
+func moveStandings(ctx context.Context, tx *Tx, now time.Time, by map[standing]int64) error {
+	var rows, daily [][]any
 	for _, k := range slices.SortedFunc(maps.Keys(by), standing.compare) {
-		if by[k] != 0 {
-			rows = append(rows, []any{string(k.state), int64(k.phase), k.profile, k.agents, k.tags, by[k]})
+		if n := by[k]; n != 0 {
+			rows = append(rows, []any{string(k.state), int64(k.phase), k.profile, k.agents, k.tags, n})
+			daily = append(daily, []any{string(k.state), int64(k.phase), k.profile, k.agents, k.tags, n, dayOf(now)})
 		}
 	}
-	_, err := tx.ExecMany(ctx, "INSERT INTO standings ("+standingColumns+`, sites) VALUES ($1, $2, $3, $4, $5, $6)
-		ON CONFLICT (`+standingColumns+") DO UPDATE SET sites = standings.sites + excluded.sites", rows)
+	if _, err := tx.ExecMany(ctx, "INSERT INTO standings ("+standingColumns+`, sites) VALUES ($1, $2, $3, $4, $5, $6)
+		ON CONFLICT (`+standingColumns+") DO UPDATE SET sites = standings.sites + excluded.sites", rows); err != nil {
+		return err
+	}
+	_, err := tx.ExecMany(ctx, "INSERT INTO standings_daily ("+standingColumns+`, sites, day) VALUES ($1, $2, $3, $4, $5, $6, $7)
+		ON CONFLICT (day, `+standingColumns+") DO UPDATE SET sites = standings_daily.sites + excluded.sites", daily)
 	return err
 }
 
+const dayMillis = 24 * 60 * 60 * 1000
+
+// dayOf is a time as standings_daily.day has it.
+func dayOf(t time.Time) int64 { return t.UnixMilli() / dayMillis }
+
 func (s *Store) recordStandings(ctx context.Context, tx *Tx, kept []*outcome) error {
 	by := make(map[standing]int64)
+	var now time.Time
 	for _, o := range kept {
 		if o.from != o.to {
 			by[o.from]--
 			by[o.to]++
 		}
+		if o.Site.LastCheckAt.After(now) {
+			now = o.Site.LastCheckAt
+		}
 	}
-	return moveStandings(ctx, tx, by)
+	return moveStandings(ctx, tx, now, by)
 }
+
+// joinedStanding reads a row of standings, or of standings_daily, called k.
+const (
+	joinedColumns = "k.state, k.phase, k.sites, k.profile_id, p.data, a.id, a.members"
+	joinedFrom    = ` k LEFT JOIN profiles p ON p.id = k.profile_id LEFT JOIN sets a ON a.id = k.agents_id
+		WHERE ($1 = '' OR k.tags_id IN (SELECT id FROM sets WHERE {{find}}(members, $1) > 0))`
+)
+
+func (s *Store) scanJoined(scan Scan, more ...any) (st watcher.Standing, err error) {
+	var ph phase
+	var profileID int64
+	var agentsID sql.NullInt64
+	var profile, agents sql.NullString
+	if err := scan(append([]any{&st.State, &ph, &st.Sites, &profileID, &profile, &agentsID, &agents}, more...)...); err != nil {
+		return st, err
+	}
+	st.Tentative, st.Aged = ph == tentative, ph == aged
+	if profile.Valid {
+		if st.Profile, err = s.profiles.know(profileID, profile.String); err != nil {
+			return st, err
+		}
+	}
+	if agents.Valid {
+		st.Agents, err = s.sets.know(agentsID.Int64, agents.String)
+	}
+	return st, err
+}
+
+// Standings counts the active sites with a tag ("" for all) by what they have
+// in common. It reads counts, not sites.
+func (s *Store) Standings(ctx context.Context, tag string) ([]watcher.Standing, error) {
+	rows, err := s.Query(ctx, "SELECT "+joinedColumns+" FROM standings"+joinedFrom+" AND k.sites <> 0", tagArg(tag))
+	if err != nil {
+		return nil, fmt.Errorf("standings: %w", err)
+	}
+	var list []watcher.Standing
+	err = each(rows, func(scan Scan) error {
+		st, err := s.scanJoined(scan)
+		list = append(list, st)
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("standings: %w", err)
+	}
+	return list, nil
+}
+
+func tagArg(tag string) string {
+	if tag == "" {
+		return ""
+	}
+	return joinSet([]string{tag})
+}
+
+// moveDays is how many days of moves one read takes.
+const moveDays = 32
+
+// StandingMoves walks how the numbers of Standings came about, day by day:
+// their sum up to a day is how it was at its end. After an error it ends.
+func (s *Store) StandingMoves(ctx context.Context, tag string) iter.Seq2[watcher.StandingMove, error] {
+	return func(yield func(watcher.StandingMove, error) bool) {
+		var first, last sql.NullInt64
+		if err := s.QueryRow(ctx, "SELECT min(day), max(day) FROM standings_daily").Scan(&first, &last); err != nil {
+			yield(watcher.StandingMove{}, fmt.Errorf("moves of standings: %w", err))
+			return
+		}
+		for day := first.Int64; first.Valid && day <= last.Int64; day += moveDays {
+			page, err := s.movesPage(ctx, tag, day)
+			if err != nil {
+				yield(watcher.StandingMove{}, fmt.Errorf("moves of standings: %w", err))
+				return
+			}
+			for _, m := range page {
+				if !yield(m, nil) {
+					return
+				}
+			}
+		}
+	}
+}
+
+func (s *Store) movesPage(ctx context.Context, tag string, day int64) (page []watcher.StandingMove, err error) {
+	rows, err := s.Query(ctx, "SELECT "+joinedColumns+", k.day FROM standings_daily"+joinedFrom+
+		" AND k.day >= $2 AND k.day < $3 AND k.sites <> 0 ORDER BY k.day", tagArg(tag), day, day+moveDays)
+	if err != nil {
+		return nil, err
+	}
+	err = each(rows, func(scan Scan) error {
+		var day int64
+		st, err := s.scanJoined(scan, &day)
+		page = append(page, watcher.StandingMove{Day: fromMillis(day * dayMillis), Standing: st})
+		return err
+	})
+	return page, err
+}
+
+// SiteCounts counts the active sites by state.
+func (s *Store) SiteCounts(ctx context.Context) (map[fetch.State]int, error) {
+	rows, err := s.Query(ctx, "SELECT state, sum(sites) FROM standings GROUP BY state")
+	if err != nil {
+		return nil, fmt.Errorf("count sites: %w", err)
+	}
+	counts := make(map[fetch.State]int)
+	err = each(rows, func(scan Scan) error {
+		var state fetch.State
+		var n int
+		err := scan(&state, &n)
+		counts[state] = n
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("count sites: %w", err)
+	}
+	return counts, nil
+}
+
+// AgentTotals counts the active sites for each watched agent by what holds
+// there now (Options.Effective), ordered by agent.
+func (s *Store) AgentTotals(ctx context.Context) ([]watcher.Tally, error) {
+	list, err := s.Standings(ctx, "")
+	if err != nil {
+		return nil, err
+	}
+	now := time.Now()
+	by := make(map[watcher.AgentAccess]int)
+	for _, st := range list {
+		for _, a := range s.opts.Effective(st.Site(now)) {
+			by[a] += st.Sites
+		}
+	}
+	tallies := make([]watcher.Tally, 0, len(by))
+	for a, n := range by {
+		tallies = append(tallies, watcher.Tally{Agent: a.Agent, Access: a.Level, Source: a.Source, Sites: n})
+	}
+	slices.SortFunc(tallies, func(a, b watcher.Tally) int {
+		return cmp.Or(cmp.Compare(a.Agent, b.Agent), cmp.Compare(a.Access, b.Access), cmp.Compare(a.Source, b.Source))
+	})
+	return tallies, nil
+}
+
+// Overdue counts the active sites that no look has finished for since a time;
+// new ones count from when they were added. since is at least
+// watcher.MaxGap ago: a site whose next look is planned later than now cannot
+// be overdue, so only those that are due are read.
+func (s *Store) Overdue(ctx context.Context, since time.Time) (n int, err error) {
+	err = s.QueryRow(ctx, "SELECT count(*) FROM sites WHERE "+overdue, toMillis(since), toMillis(since.Add(watcher.MaxGap))).Scan(&n)
+	if err != nil {
+		return 0, fmt.Errorf("count overdue sites: %w", err)
+	}
+	return n, nil
+}
+
+// overdue selects the sites of Overdue; $1 is since, $2 MaxGap later.
+const overdue = `active = 1 AND next_check_at < $2 AND last_check_at < $1 AND (last_check_at > 0 OR state_since < $1)`

@@ -5,7 +5,6 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
-	"log/slog"
 	"net/url"
 	"strings"
 	"time"
@@ -28,8 +27,6 @@ type Options struct {
 	// Effective says what holds now for the agents watched on a site. nil: the
 	// profile of the last readable answer, whatever the state.
 	Effective func(site watcher.Site) []watcher.AgentAccess
-	// Logger gets faults that are being waited out; nil: nobody.
-	Logger *slog.Logger
 	// OnError is told of every failed attempt to write; nil: nobody.
 	OnError func(error)
 }
@@ -38,7 +35,6 @@ type Options struct {
 type Store struct {
 	d        dialect
 	opts     Options
-	log      *slog.Logger
 	reader   *sql.DB
 	begin    string
 	writer   func(ctx context.Context) (tx *Tx, release func(), err error)
@@ -62,10 +58,7 @@ var (
 // when it is not there, and migrates it forward, unless it is opened
 // ReadOnly. A store with a newer schema is refused.
 func Open(ctx context.Context, rawURL string, opts Options) (_ *Store, err error) {
-	s := &Store{opts: opts, log: opts.Logger, sets: newSets(), profiles: newProfiles()}
-	if s.log == nil {
-		s.log = slog.New(slog.DiscardHandler)
-	}
+	s := &Store{opts: opts, sets: newSets(), profiles: newProfiles()}
 	if s.opts.Effective == nil {
 		s.opts.Effective = func(site watcher.Site) []watcher.AgentAccess { return site.Profile }
 	}

@@ -232,7 +232,7 @@ func (y *syncer) leave(ctx context.Context, ids []int64) error {
 			if err != nil {
 				return err
 			}
-			return moveStandings(ctx, tx, by)
+			return moveStandings(ctx, tx, y.now, by)
 		})
 		if err != nil {
 			return err
@@ -330,7 +330,7 @@ func (y *syncer) add(ctx context.Context, sites []watcher.SiteConfig) error {
 			}
 			added += n
 		}
-		return moveStandings(ctx, tx, by)
+		return moveStandings(ctx, tx, y.now, by)
 	})
 	y.done.Added += int(added)
 	return err
@@ -381,7 +381,7 @@ func (y *syncer) update(ctx context.Context, sites []watcher.SiteConfig) error {
 			was.tags, was.agents = tags, agents
 			by[was]++
 		}
-		return moveStandings(ctx, tx, by)
+		return moveStandings(ctx, tx, y.now, by)
 	})
 	y.done.Updated += updated
 	y.done.Back += back

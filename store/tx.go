@@ -32,9 +32,9 @@ type Queryer interface {
 type Scan func(dest ...any) error
 
 // Write runs fn in one transaction that may write. Passing faults (see
-// Transient) are waited out and fn is run again from the start, until ctx
-// ends; so fn must have no other effects than those of tx. Any other error of
-// fn rolls back and is returned.
+// Transient) are waited out for a while, and fn is run again from the start;
+// so fn must have no other effects than those of tx. Any other error of fn
+// rolls back and is returned.
 func (s *Store) Write(ctx context.Context, fn func(tx *Tx) error) error {
 	return s.patiently(ctx, func() error { return s.writeOnce(ctx, fn) })
 }

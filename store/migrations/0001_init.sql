@@ -130,11 +130,11 @@ CREATE TABLE standings (
     agents_id  BIGINT NOT NULL,
     tags_id    BIGINT NOT NULL,
     sites      BIGINT NOT NULL,
-    recorded   BIGINT NOT NULL DEFAULT 0,          -- what standings_daily has last
     PRIMARY KEY (state, phase, profile_id, agents_id, tags_id)
 );
 
--- The same over time: a row where a number is another than the day before.
+-- How those numbers moved, day by day: their sum up to a day is how it was
+-- at the end of that day.
 CREATE TABLE standings_daily (
     day        BIGINT NOT NULL,                    -- days since 1970-01-01, UTC
     state      TEXT   NOT NULL,
@@ -142,15 +142,9 @@ CREATE TABLE standings_daily (
     profile_id BIGINT NOT NULL,
     agents_id  BIGINT NOT NULL,
     tags_id    BIGINT NOT NULL,
-    sites      BIGINT NOT NULL,
+    sites      BIGINT NOT NULL,                    -- more, or fewer
     PRIMARY KEY (day, state, phase, profile_id, agents_id, tags_id)
 ) {{clustered}};
-
--- Days on which somebody looked at the numbers.
-CREATE TABLE days (
-    day BIGINT PRIMARY KEY,
-    at  BIGINT NOT NULL
-);
 
 -- What runs once for all daemons together.
 CREATE TABLE jobs (
