@@ -150,7 +150,7 @@ func (c codec[V]) accept(check func(in *input, n *node, v V) bool) codec[V] {
 
 func duration(least, most time.Duration) codec[time.Duration] {
 	return text("duration", func(_ *input, s string) (time.Duration, error) {
-		d, err := parseDuration(s)
+		d, err := ParseDuration(s)
 		if err == nil && (d < least || d > most) {
 			err = fmt.Errorf("%s is out of range; allowed are %s to %s", s, formatDuration(least), formatDuration(most))
 		}

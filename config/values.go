@@ -12,9 +12,9 @@ import (
 
 const day = 24 * time.Hour
 
-// parseDuration reads what time.ParseDuration reads, plus days: "7d",
+// ParseDuration reads what time.ParseDuration reads, plus days: "7d",
 // "1d12h".
-func parseDuration(s string) (time.Duration, error) {
+func ParseDuration(s string) (time.Duration, error) {
 	days, rest, found := strings.Cut(s, "d")
 	if !found {
 		days, rest = "0", s
@@ -32,7 +32,7 @@ func parseDuration(s string) (time.Duration, error) {
 	return time.Duration(n*float64(day)) + d, nil
 }
 
-// formatDuration is the shortest text that parseDuration reads back.
+// formatDuration is the shortest text that ParseDuration reads back.
 func formatDuration(d time.Duration) string {
 	if d == 0 {
 		return "0"
