@@ -73,6 +73,7 @@ crawler could fetch becomes forbidden, or free again.`,
 		a.agentsCommand(),
 		a.configCommand(),
 		a.checkCommand(),
+		a.explainCommand(),
 		a.notifyCommand(),
 		a.versionCommand(),
 	)
