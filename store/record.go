@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"database/sql"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -77,12 +76,9 @@ func prepare(results []watcher.Result) ([]outcome, error) {
 	batch := make([]outcome, len(results))
 	for i := range results {
 		o := outcome{Result: &results[i]}
-		memory, err := json.Marshal(o.Site.Memory)
-		if err != nil {
-			return nil, fmt.Errorf("memory of %s: %w", o.Site.Origin, err)
-		}
-		if o.memory = string(memory); o.memory == "{}" {
-			o.memory = ""
+		var err error
+		if o.memory, err = packMemory(&o.Site); err != nil {
+			return nil, err
 		}
 		if o.Body != nil {
 			o.packed = packBody(o.Body)

@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"iter"
 	"strings"
@@ -42,12 +41,7 @@ func (r *siteRow) scan(scan Scan, more ...any) error {
 	s.StateSince, s.ReadableAt = fromMillis(stateSince), fromMillis(readableAt)
 	s.LastCheckAt, s.LastChangeAt, s.NextCheckAt = fromMillis(lastCheck), fromMillis(lastChange), fromMillis(nextCheck)
 	copy(s.Body[:], hash)
-	if memory != "" {
-		if err := json.Unmarshal([]byte(memory), &s.Memory); err != nil {
-			return fmt.Errorf("memory of %s: %w: %w", s.Origin, ErrCorrupt, err)
-		}
-	}
-	return nil
+	return unpackMemory(memory, s)
 }
 
 // complete looks up the interned parts of a site. They are shared: read only.

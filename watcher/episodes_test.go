@@ -182,7 +182,7 @@ func TestEpisodes(t *testing.T) {
 		})
 	}
 	told := map[string]*counted{}
-	for c, err := range p.store.EachChange(t.Context(), watcher.ChangeFilter{Cosmetic: true}) {
+	for c, err := range p.store.WalkChanges(t.Context(), watcher.ChangeFilter{Cosmetic: true}) {
 		if err != nil {
 			t.Fatal(err)
 		}

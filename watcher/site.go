@@ -2,6 +2,7 @@ package watcher
 
 import (
 	"encoding/hex"
+	"fmt"
 	"time"
 
 	"github.com/robotswatch/robotswatch/diff"
@@ -20,6 +21,22 @@ func (h Hash) String() string {
 		return ""
 	}
 	return hex.EncodeToString(h[:])
+}
+
+// MarshalText is String.
+func (h Hash) MarshalText() ([]byte, error) { return []byte(h.String()), nil }
+
+// UnmarshalText reads what MarshalText wrote.
+func (h *Hash) UnmarshalText(text []byte) error {
+	if len(text) == 0 {
+		*h = Hash{}
+		return nil
+	}
+	if len(text) != hex.EncodedLen(len(h)) {
+		return fmt.Errorf("a hash has %d hexadecimal digits, not %d", hex.EncodedLen(len(h)), len(text))
+	}
+	_, err := hex.Decode(h[:], text)
+	return err
 }
 
 // SiteConfig is a site as the configuration wants it.
