@@ -74,7 +74,10 @@ crawler could fetch becomes forbidden, or free again.`,
 		a.configCommand(),
 		a.checkCommand(),
 		a.explainCommand(),
+		a.sitesCommand(),
+		a.changesCommand(),
 		a.notifyCommand(),
+		a.runCommand(),
 		a.versionCommand(),
 	)
 	return root

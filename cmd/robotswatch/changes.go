@@ -1,0 +1,53 @@
+package main
+
+import (
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/robotswatch/robotswatch/watcher"
+)
+
+func (a *app) changesCommand() *cobra.Command {
+	var q queryFlags
+	cmd := &cobra.Command{
+		Use:     "changes",
+		Short:   "List recorded changes, newest first",
+		Long:    "Lists recorded changes, newest first. Cosmetic ones are shown when asked for with --kind cosmetic.",
+		Example: "  robotswatch changes --agent GPTBot --since 7d",
+		Args:    cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := q.check(); err != nil {
+				return err
+			}
+			filter := watcher.ChangeFilter{Site: q.site, Agent: q.agent, Tag: q.tag, Kinds: typed[watcher.Kind](q.kinds)}
+			now, err := time.Now(), error(nil)
+			if filter.Since, err = parseMoment("since", q.since, now); err != nil {
+				return err
+			}
+			if filter.Until, err = parseMoment("until", q.until, now); err != nil {
+				return err
+			}
+			lib, err := a.openLibrary(cmd.Context())
+			if err != nil {
+				return err
+			}
+			defer lib.store.Close()
+			return changeTable.write(a.stdout, q.format, limited(lib.store.WalkChanges(cmd.Context(), filter), q.limit))
+		},
+	}
+	q.add(cmd, "site", "agent", "tag", "kind", "since", "until")
+	return cmd
+}
+
+var changeTable = table[watcher.Change]{
+	header: []string{"at", "site", "kind", "severity", "summary", "cause", "agents", "id"},
+	cells: func(c watcher.Change) []string {
+		names := make([]string, len(c.Agents))
+		for i, x := range c.Agents {
+			names[i] = x.Agent
+		}
+		return []string{moment(c.At), c.Site, string(c.Kind), string(c.Severity), c.Summary, string(c.Cause), strings.Join(names, " "), c.ID}
+	},
+}

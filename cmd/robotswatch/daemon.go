@@ -1,0 +1,233 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"runtime"
+	"sync/atomic"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+
+	"github.com/robotswatch/robotswatch/agents"
+	"github.com/robotswatch/robotswatch/config"
+	"github.com/robotswatch/robotswatch/notify"
+	"github.com/robotswatch/robotswatch/store"
+	"github.com/robotswatch/robotswatch/watcher"
+)
+
+// daemonOptions are what a daemon needs of the process round it.
+type daemonOptions struct {
+	log    *slog.Logger
+	load   func() (*config.Config, error) // reads the configuration again
+	levels func(level string)             // applies log.level; may be nil
+	reload <-chan os.Signal               // asks for a reload; may be nil
+	ready  func(address string)           // told once, when everything runs; may be nil
+}
+
+// daemon is what stays while configurations come and go: the store, the
+// metrics, the HTTP server.
+type daemon struct {
+	daemonOptions
+	catalogue *agents.Catalogue
+	registry  *prometheus.Registry
+	metrics   *notify.Metrics
+	gauges    *notify.Gauges
+	store     *store.Store
+	owner     string
+	engine    atomic.Pointer[engine]
+	reloads   chan chan error
+}
+
+// openDaemon opens the store; close what it returns.
+func openDaemon(ctx context.Context, cfg *config.Config, o daemonOptions) (*daemon, error) {
+	catalogue, err := agents.Load()
+	if err != nil {
+		return nil, err
+	}
+	d := &daemon{daemonOptions: o, catalogue: catalogue, registry: prometheus.NewRegistry(), reloads: make(chan chan error)}
+	d.registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	d.metrics = notify.NewMetrics(d.registry, buildVersion(), runtime.Version())
+	d.store, err = store.Open(ctx, cfg.Store.URL.Reveal(), store.Options{
+		Daemon:    true,
+		Effective: d.effective,
+		OnError:   func(error) { d.metrics.StoreFailed() },
+	})
+	if err != nil {
+		return nil, err
+	}
+	d.owner = deliveryOwner(d.store.Dialect())
+	return d, nil
+}
+
+func (d *daemon) close() {
+	if err := d.store.Close(); err != nil {
+		d.log.Error("close the store", "error", err)
+	}
+}
+
+// deliveryOwner names who delivers: on SQLite there is one daemon, whichever
+// process it is; on PostgreSQL each process is another.
+func deliveryOwner(dialect string) string {
+	if dialect == "sqlite" {
+		return "daemon"
+	}
+	host, err := os.Hostname()
+	if err != nil {
+		host = "unknown"
+	}
+	return fmt.Sprintf("%s/%d/%d", host, os.Getpid(), time.Now().UnixNano())
+}
+
+// effective is what holds now for the agents watched on a site.
+func (d *daemon) effective(site watcher.Site) []watcher.AgentAccess {
+	e := d.engine.Load()
+	if e == nil {
+		return site.Profile
+	}
+	watch, err := e.judge.Watch(site.Config)
+	if err != nil {
+		return site.Profile
+	}
+	return watcher.Effective(site, watch.Agents, time.Now(), e.judge.Settings().Semantics)
+}
+
+// runDaemon runs until the context ends.
+func runDaemon(ctx context.Context, cfg *config.Config, o daemonOptions) error {
+	d, err := openDaemon(ctx, cfg, o)
+	if err != nil {
+		return err
+	}
+	defer d.close()
+	e, err := d.newEngine(cfg)
+	if err != nil {
+		return err
+	}
+	front, err := d.listen(cfg)
+	if err != nil {
+		return err
+	}
+	defer front.close()
+	if err := e.adopt(ctx, d.store, d.log); err != nil {
+		return err
+	}
+	return d.serve(ctx, e, front)
+}
+
+// serve runs engine after engine: each reload ends one and starts the next.
+func (d *daemon) serve(ctx context.Context, e *engine, front *front) error {
+	sd := newSystemd(d)
+	defer sd.stopping()
+	d.log.Info("robotswatch is running", "version", buildVersion(), "address", front.address())
+	for first := true; ; first = false {
+		d.use(e)
+		running, stop := context.WithCancel(ctx)
+		ended := make(chan error, 1)
+		go func() { ended <- e.run(running) }()
+		if first {
+			d.metrics.Reloaded(true, time.Now())
+			sd.ready()
+			if d.ready != nil {
+				d.ready(front.address())
+			}
+		}
+		next := d.await(ctx, running, front, sd)
+		stop()
+		if err := <-ended; err != nil {
+			d.log.Error("stop", "error", err)
+		}
+		if next == nil {
+			d.log.Info("robotswatch has stopped")
+			return nil
+		}
+		e = next
+	}
+}
+
+// await waits for the end (nil), or for a reload that gives the next engine.
+func (d *daemon) await(ctx, running context.Context, front *front, sd *systemd) *engine {
+	for {
+		var reply chan error
+		select {
+		case <-ctx.Done():
+			return nil
+		case err := <-front.failed:
+			d.log.Error("the HTTP server ended", "error", err)
+			continue
+		case <-d.reload:
+		case reply = <-d.reloads:
+		}
+		sd.reloading()
+		next, err := d.prepare(running, front)
+		d.metrics.Reloaded(err == nil, time.Now())
+		sd.ready()
+		if reply != nil {
+			reply <- err
+		}
+		if err == nil {
+			d.log.Info("configuration reloaded", "file", next.cfg.File)
+			return next
+		}
+		d.log.Error("configuration not reloaded, the old one stays in force", "error", err)
+	}
+}
+
+// prepare reads and checks the configuration whole before anything follows it.
+func (d *daemon) prepare(ctx context.Context, front *front) (*engine, error) {
+	cfg, err := d.load()
+	if err != nil {
+		return nil, err
+	}
+	old := d.engine.Load().cfg
+	if cfg.Store.URL.Reveal() != old.Store.URL.Reveal() {
+		return nil, errors.New("store.url changed: that needs a restart")
+	}
+	next, err := d.newEngine(cfg)
+	if err != nil {
+		return nil, err
+	}
+	if err := front.follow(d, cfg, next); err != nil {
+		return nil, err
+	}
+	if err := next.adopt(ctx, d.store, d.log); err != nil {
+		return nil, err
+	}
+	if d.levels != nil {
+		d.levels(cfg.Log.Level)
+	}
+	return next, nil
+}
+
+// use makes an engine the one in force.
+func (d *daemon) use(e *engine) {
+	d.engine.Store(e)
+	tokens := make([]string, len(e.watched))
+	for i, a := range e.watched {
+		tokens[i] = a.Token
+	}
+	d.metrics.Agents(tokens)
+	if d.gauges != nil {
+		d.registry.Unregister(d.gauges)
+	}
+	d.gauges = notify.NewGauges(d.registry, d.store, d.metrics, e.cfg.Metrics.PerSiteLimit, d.log)
+}
+
+// askReload reloads on behalf of a request and gives what came of it.
+func (d *daemon) askReload(ctx context.Context) error {
+	reply := make(chan error, 1)
+	select {
+	case d.reloads <- reply:
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	select {
+	case err := <-reply:
+		return err
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}

@@ -1,0 +1,115 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/robotswatch/robotswatch/config"
+	"github.com/robotswatch/robotswatch/diff"
+	"github.com/robotswatch/robotswatch/fetch"
+	"github.com/robotswatch/robotswatch/notify"
+	"github.com/robotswatch/robotswatch/store"
+	"github.com/robotswatch/robotswatch/watcher"
+)
+
+// engine is what one configuration makes of the store: sites are looked at,
+// changes are delivered. A reload makes a new one; what is due and what is to
+// be delivered are data in the store, so nothing is lost in between.
+type engine struct {
+	cfg        *config.Config
+	judge      *watcher.Judge
+	watched    []diff.Agent
+	watcher    *watcher.Daemon
+	dispatcher *notify.Dispatcher
+	receivers  []string
+}
+
+// newEngine checks everything that can be checked before the old engine is
+// stopped. It changes nothing.
+func (d *daemon) newEngine(cfg *config.Config) (*engine, error) {
+	judge, err := watcher.NewJudge(judgeSettings(cfg, d.catalogue))
+	if err != nil {
+		return nil, err
+	}
+	watched, err := judge.Watch(watcher.SiteConfig{})
+	if err != nil {
+		return nil, err
+	}
+	receivers := receiverConfigs(cfg)
+	router, err := notify.NewRouter(receivers, d.catalogue)
+	if err != nil {
+		return nil, err
+	}
+	links := notify.Links{External: cfg.Server.ExternalURL}
+	targets, err := notify.Targets(receivers, notify.Means{Policy: receiverPolicy(cfg), Bodies: d.store, Log: d.log, Links: links})
+	if err != nil {
+		return nil, err
+	}
+	dispatcher, err := notify.NewDispatcher(d.store, targets, notify.Options{
+		Owner: d.owner, Links: links, Totals: d.store, Metrics: d.metrics, Log: d.log,
+	})
+	if err != nil {
+		return nil, err
+	}
+	settings, err := fetchSettings(cfg)
+	if err != nil {
+		return nil, err
+	}
+	w, err := watcher.New(watcher.Options{
+		Store: d.store, Fetcher: fetch.New(settings), Router: router, Judge: judge,
+		Concurrency: cfg.Fetch.Concurrency, PerHost: cfg.Fetch.PerDomain, Timeout: cfg.Fetch.Timeout,
+		Observer: observer{d.metrics}, Committed: dispatcher.Poke, Log: d.log,
+	})
+	if err != nil {
+		return nil, err
+	}
+	e := &engine{cfg: cfg, judge: judge, watched: watched.Agents, watcher: w, dispatcher: dispatcher}
+	for _, r := range receivers {
+		e.receivers = append(e.receivers, r.Name)
+	}
+	return e, nil
+}
+
+// adopt makes the store follow the engine's configuration.
+func (e *engine) adopt(ctx context.Context, s *store.Store, log *slog.Logger) error {
+	now := time.Now()
+	synced, err := s.SyncSites(ctx, now, siteConfigs(e.cfg), func(string, string) time.Time { return now })
+	if err != nil {
+		return err
+	}
+	if err := s.Sync(ctx, e.receivers, now); err != nil {
+		return fmt.Errorf("sync receivers: %w", err)
+	}
+	log.Info("sites are in step with the configuration", "sites", synced.Sites, "added", synced.Added+synced.Back,
+		"updated", synced.Updated, "left", synced.Left)
+	return nil
+}
+
+// run looks and delivers until the context ends.
+func (e *engine) run(ctx context.Context) error {
+	var looking, delivering error
+	var wg sync.WaitGroup
+	wg.Go(func() { looking = e.watcher.Run(ctx) })
+	wg.Go(func() { delivering = e.dispatcher.Run(ctx) })
+	wg.Wait()
+	return errors.Join(looking, delivering)
+}
+
+// once looks at every configured site exactly once, delivers, and returns.
+func (e *engine) once(ctx context.Context) error {
+	var origins []string
+	for s, err := range e.cfg.Sites() {
+		if err != nil {
+			return err
+		}
+		origins = append(origins, s.Origin)
+	}
+	if err := e.watcher.Once(ctx, origins); err != nil {
+		return err
+	}
+	return e.dispatcher.Drain(ctx)
+}

@@ -1,0 +1,217 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"encoding/csv"
+	"encoding/json"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/robotswatch/robotswatch/agents"
+	"github.com/robotswatch/robotswatch/config"
+	"github.com/robotswatch/robotswatch/internal/visible"
+	"github.com/robotswatch/robotswatch/store"
+	"github.com/robotswatch/robotswatch/watcher"
+)
+
+// queryFlags are those of the commands that ask the store, as far as each
+// applies.
+type queryFlags struct {
+	site, agent, tag string
+	kinds            []string
+	since, until, at string
+	limit            int
+	format           string
+}
+
+// defaultQueryLimit bounds what a person gets to see.
+const defaultQueryLimit = 1000
+
+func (q *queryFlags) add(cmd *cobra.Command, which ...string) {
+	f := cmd.Flags()
+	for _, name := range which {
+		switch name {
+		case "site":
+			f.StringVar(&q.site, "site", "", "only this `site`")
+		case "agent":
+			f.StringVar(&q.agent, "agent", "", "only this product `token`")
+		case "tag":
+			f.StringVar(&q.tag, "tag", "", "only sites with this tag")
+		case "kind":
+			f.StringSliceVar(&q.kinds, "kind", nil, "only changes of these kinds: access, state, signal, crawl_delay, sitemap, cosmetic")
+		case "since":
+			f.StringVar(&q.since, "since", "", "from this `time` on: 2026-05-01, 2026-05-01T12:00:00Z, or a duration ago such as 7d")
+		case "until":
+			f.StringVar(&q.until, "until", "", "before this `time`")
+		case "at":
+			f.StringVar(&q.at, "at", "", "as of this `time`")
+		}
+	}
+	f.IntVar(&q.limit, "limit", defaultQueryLimit, "at most so many rows; 0 for all")
+	f.StringVar(&q.format, "format", "table", "table, json (one object a line) or csv")
+}
+
+// check brings the flags to their typed values.
+func (q *queryFlags) check() error {
+	switch q.format {
+	case "table", "json", "csv":
+	default:
+		return fmt.Errorf("--format %q: allowed are table, json and csv", q.format)
+	}
+	if q.limit < 0 {
+		return fmt.Errorf("--limit %d: must not be negative", q.limit)
+	}
+	if q.site != "" {
+		origin, err := config.NormalizeOrigin(q.site)
+		if err != nil {
+			return fmt.Errorf("--site: %w", err)
+		}
+		q.site = origin
+	}
+	for _, k := range q.kinds {
+		if !slices.Contains(allKinds, watcher.Kind(k)) {
+			return fmt.Errorf("--kind %q: allowed are access, state, signal, crawl_delay, sitemap, cosmetic", k)
+		}
+	}
+	return nil
+}
+
+var allKinds = []watcher.Kind{watcher.KindAccess, watcher.KindState, watcher.KindSignal, watcher.KindCrawlDelay, watcher.KindSitemap, watcher.KindCosmetic}
+
+// parseMoment reads a date (UTC), an RFC 3339 time, or a duration ago; "" is
+// the zero time.
+func parseMoment(flag, s string, now time.Time) (time.Time, error) {
+	if s == "" {
+		return time.Time{}, nil
+	}
+	for _, layout := range []string{time.RFC3339, time.DateOnly} {
+		if t, err := time.Parse(layout, s); err == nil {
+			return t.UTC(), nil
+		}
+	}
+	if d, err := config.ParseDuration(s); err == nil {
+		return now.Add(-d), nil
+	}
+	return time.Time{}, fmt.Errorf("--%s %q: want a date (2026-05-01), a time (2026-05-01T12:00:00Z) or a duration ago (7d)", flag, s)
+}
+
+// library is the store as the commands read it, with what is needed to say
+// what its facts mean.
+type library struct {
+	store *store.Store
+	judge *watcher.Judge
+}
+
+// openLibrary opens the configured store for reading.
+func (a *app) openLibrary(ctx context.Context) (*library, error) {
+	cfg, err := a.loadConfig()
+	if err != nil {
+		return nil, err
+	}
+	catalogue, err := agents.Load()
+	if err != nil {
+		return nil, err
+	}
+	judge, err := watcher.NewJudge(judgeSettings(cfg, catalogue))
+	if err != nil {
+		return nil, err
+	}
+	l := &library{judge: judge}
+	l.store, err = store.Open(ctx, cfg.Store.URL.Reveal(), store.Options{ReadOnly: true, Effective: l.effective})
+	if err != nil {
+		return nil, err
+	}
+	return l, nil
+}
+
+func (l *library) effective(site watcher.Site) []watcher.AgentAccess {
+	watch, err := l.judge.Watch(site.Config)
+	if err != nil {
+		return site.Profile
+	}
+	return watcher.Effective(site, watch.Agents, time.Now(), l.judge.Settings().Semantics)
+}
+
+// table writes rows of one shape in the format that was asked for.
+type table[T any] struct {
+	header []string // names of CSV columns; in capitals for people
+	cells  func(T) []string
+}
+
+func (t table[T]) write(w io.Writer, format string, rows func(yield func(T, error) bool)) error {
+	switch format {
+	case "json":
+		enc := json.NewEncoder(w)
+		enc.SetEscapeHTML(false)
+		for row, err := range rows {
+			if err != nil {
+				return err
+			}
+			if err := enc.Encode(row); err != nil {
+				return err
+			}
+		}
+		return nil
+	case "csv":
+		cw := csv.NewWriter(w)
+		_ = cw.Write(t.header) // Flush reports it
+		for row, err := range rows {
+			if err != nil {
+				return err
+			}
+			_ = cw.Write(t.inert(t.cells(row)))
+		}
+		cw.Flush()
+		return cw.Error()
+	}
+	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(tw, strings.ToUpper(strings.ReplaceAll(strings.Join(t.header, "\t"), "_", " ")))
+	for row, err := range rows {
+		if err != nil {
+			return err
+		}
+		cells := t.cells(row)
+		for i := range cells {
+			cells[i] = visible.Short(cmp.Or(cells[i], "-"), maxCell)
+		}
+		fmt.Fprintln(tw, strings.Join(cells, "\t"))
+	}
+	return tw.Flush()
+}
+
+// maxCell bounds a cell of a table for people, in characters.
+const maxCell = 120
+
+// inert keeps spreadsheets from running what a stranger wrote.
+func (t table[T]) inert(cells []string) []string {
+	for i, c := range cells {
+		if c != "" && strings.ContainsRune("=+-@\t\r", rune(c[0])) {
+			cells[i] = "'" + c
+		}
+	}
+	return cells
+}
+
+// moment shows a time, nothing for none.
+func moment(t time.Time) string {
+	if t.IsZero() {
+		return ""
+	}
+	return t.UTC().Format(time.RFC3339)
+}
+
+// optional is a time for JSON: null for none.
+func optional(t time.Time) *time.Time {
+	if t.IsZero() {
+		return nil
+	}
+	t = t.UTC()
+	return &t
+}

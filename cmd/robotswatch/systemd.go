@@ -1,0 +1,93 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	sddaemon "github.com/coreos/go-systemd/v22/daemon"
+	"golang.org/x/sys/unix"
+)
+
+// systemd tells the service manager how the daemon is; outside of systemd it
+// does nothing.
+type systemd struct {
+	d    *daemon
+	stop context.CancelFunc // ends the watchdog; nil until it runs
+}
+
+func newSystemd(d *daemon) *systemd { return &systemd{d: d} }
+
+func (s *systemd) notify(state string) {
+	if _, err := sddaemon.SdNotify(false, state); err != nil {
+		s.d.log.Warn("tell systemd", "state", state, "error", err)
+	}
+}
+
+// ready is told after the start and after each reload. The first call starts
+// the watchdog.
+func (s *systemd) ready() {
+	s.notify(sddaemon.SdNotifyReady)
+	if s.stop != nil {
+		return
+	}
+	if interval, err := sddaemon.SdWatchdogEnabled(true); err == nil && interval > 0 {
+		ctx, cancel := context.WithCancel(context.Background())
+		s.stop = cancel
+		go s.watchdog(ctx, interval)
+	}
+}
+
+// watchdog reports life as long as there is progress: the store answers and
+// the watcher goes its rounds.
+func (s *systemd) watchdog(ctx context.Context, interval time.Duration) {
+	t := time.NewTicker(interval / 4)
+	defer t.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-t.C:
+			ping, cancel := context.WithTimeout(ctx, interval/4)
+			err := s.d.progress(ping, interval/2)
+			cancel()
+			if err != nil {
+				s.d.log.Error("no progress, the watchdog is not fed", "error", err)
+				continue
+			}
+			s.notify(sddaemon.SdNotifyWatchdog)
+		}
+	}
+}
+
+// reloading carries the monotonic clock, as Type=notify-reload asks for.
+func (s *systemd) reloading() {
+	var now unix.Timespec
+	if err := unix.ClockGettime(unix.CLOCK_MONOTONIC, &now); err != nil {
+		s.d.log.Warn("monotonic clock", "error", err)
+		return
+	}
+	s.notify(fmt.Sprintf("%s\nMONOTONIC_USEC=%d", sddaemon.SdNotifyReloading, now.Nano()/1000))
+}
+
+func (s *systemd) stopping() {
+	if s.stop != nil {
+		s.stop()
+	}
+	s.notify(sddaemon.SdNotifyStopping)
+}
+
+// progress reports what does not move: the store, or a watcher that finished
+// no round for longer than patience.
+func (d *daemon) progress(ctx context.Context, patience time.Duration) error {
+	if err := d.store.Ping(ctx); err != nil {
+		return fmt.Errorf("the store does not answer: %w", err)
+	}
+	if e := d.engine.Load(); e != nil {
+		last := e.watcher.LastRound()
+		if idle := time.Since(last); !last.IsZero() && idle > patience {
+			return fmt.Errorf("no round for %s", idle.Round(time.Second))
+		}
+	}
+	return nil
+}
