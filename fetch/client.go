@@ -5,12 +5,11 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"net"
+	"net/http"
 	"net/netip"
 	"net/url"
 	"sync"
 	"time"
-
-	"golang.org/x/net/http2"
 
 	"github.com/robotswatch/robotswatch/netpolicy"
 )
@@ -72,7 +71,7 @@ type Client struct {
 	limit  *limiter
 	tls    *tls.Config
 	chains *chainCache
-	http2  *http2.Transport
+	h2     *http.Transport
 	now    func() time.Time
 	bufs   sync.Pool // *exchange
 
@@ -113,7 +112,7 @@ func New(s Settings) *Client {
 		decoders: newDecoders(),
 	}
 	c.tls = c.tlsConfig()
-	c.http2 = newHTTP2()
+	c.h2 = newH2Transport()
 	return c
 }
 

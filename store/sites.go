@@ -164,6 +164,12 @@ func (s *Store) sitesPage(ctx context.Context, f watcher.SiteFilter) (page []wat
 	if f.Tag != "" {
 		arg("sites.tags_id IN (SELECT id FROM sets WHERE {{find}}(members, $%d) > 0)", joinSet([]string{f.Tag}))
 	}
+	if !f.CheckedBefore.IsZero() {
+		since := toMillis(f.CheckedBefore)
+		arg("sites.next_check_at < $%d", toMillis(f.CheckedBefore.Add(watcher.MaxGap)))
+		arg("sites.last_check_at < $%d", since)
+		arg("(sites.last_check_at > 0 OR sites.state_since < $%d)", since)
+	}
 	page, err = s.querySites(ctx, s, "SELECT "+siteColumns+" FROM sites WHERE "+strings.Join(where, " AND ")+
 		fmt.Sprintf(" ORDER BY sites.origin LIMIT %d", pageSize), args...)
 	if len(page) == pageSize {

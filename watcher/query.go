@@ -19,8 +19,10 @@ type SiteFilter struct {
 	Agent  string
 	Access diff.Level
 	Source robots.Source
-	After  string // cursor: origins greater than this
-	Limit  int    // 0: all
+	// CheckedBefore selects sites that no check has finished for since then.
+	CheckedBefore time.Time
+	After         string // cursor: origins greater than this
+	Limit         int    // 0: all
 }
 
 // ChangeFilter selects changes; zero fields select all. Pages are ordered

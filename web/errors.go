@@ -23,6 +23,10 @@ func notFound(message string) *apiError {
 	return &apiError{http.StatusNotFound, "not_found", message}
 }
 
+func badRequest(message string) *apiError {
+	return &apiError{http.StatusBadRequest, "bad_request", message}
+}
+
 // asAPIError gives what the outside may know of an error. Its second result
 // is true when the error is ours and has to be logged.
 func asAPIError(err error) (*apiError, bool) {
@@ -32,6 +36,8 @@ func asAPIError(err error) (*apiError, bool) {
 		return e, false
 	case errors.Is(err, watcher.ErrNotFound):
 		return notFound("There is nothing of that name here."), false
+	case errors.Is(err, watcher.ErrBusy):
+		return &apiError{http.StatusConflict, "busy", "The site is being looked at just now."}, false
 	}
 	return &apiError{http.StatusInternalServerError, "internal", "Something went wrong on our side; the log says what."}, true
 }

@@ -1,55 +1,272 @@
 package web
 
 import (
+	"context"
 	"fmt"
 	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
 
+	"github.com/robotswatch/robotswatch/agents"
 	"github.com/robotswatch/robotswatch/diff"
+	"github.com/robotswatch/robotswatch/fetch"
+	"github.com/robotswatch/robotswatch/notify"
 	"github.com/robotswatch/robotswatch/watcher"
 )
 
 const (
-	overviewSites   = 100
-	overviewChanges = 20
+	overviewChanges = 10
+	overviewAgents  = 20    // rows of the matrix
+	trendDays       = 365   // days that a trend shows at most
+	massShare       = 0.005 // of all sites: a day that moves more is a mass change,
+	massSites       = 10    // but not one of fewer sites than this
+	day             = 24 * time.Hour
 )
 
-type overviewData struct {
-	Agents  []string
-	Sites   []siteRow
-	Changes []watcher.Change
+type overviewPage struct {
+	Sites, Pending, AgentCount, DeadDeliveries int
+	Cards                                      []card
+	Trend                                      trend
+	Matrix                                     []matrixRow
+	Changes                                    []watcher.Change
+	Attention                                  []attention
 }
 
-type siteRow struct {
-	watcher.Site
-	Cells []diff.Access // one per agent of the page, in its order
+// card is a headline number.
+type card struct{ Label, Value, Move, Link string }
+
+type matrixRow struct {
+	Agent string
+	Share share
+	Cells []cell
+	Named string
+}
+
+type cell struct {
+	N    int
+	Link string
+}
+
+// share is a bar of parts of a whole.
+type share struct {
+	Label string
+	Parts []sharePart
+}
+
+type sharePart struct {
+	Level       diff.Level
+	From, Width int // thousandths
+}
+
+type attention struct {
+	What, Example, Link string
+	N                   int
+}
+
+// trend is a table by day that the page's script draws as a chart.
+type trend struct {
+	Caption, Unit string
+	Series        []string
+	Days          []trendDay
+}
+
+type trendDay struct {
+	Day    time.Time
+	Values []string
+	Note   string
 }
 
 func (s *Server) overview(r *http.Request) (view, error) {
-	sites, err := s.deps.Store.Sites(r.Context(), watcher.SiteFilter{Limit: overviewSites})
+	ctx := r.Context()
+	days, err := s.allDays(ctx, "")
 	if err != nil {
-		return view{}, fmt.Errorf("sites: %w", err)
+		return view{}, err
 	}
-	changes, err := s.deps.Store.Changes(r.Context(), watcher.ChangeFilter{Limit: overviewChanges})
+	watched, err := s.watched()
 	if err != nil {
+		return view{}, err
+	}
+	live := days[len(days)-1].tally
+	p := overviewPage{Sites: live.Sites, Pending: live.States[fetch.Pending], AgentCount: len(watched)}
+	p.Cards = s.overviewCards(days)
+	p.Trend = categoryTrend(days)
+	p.Matrix = s.matrix(live, watched)
+	if p.Changes, err = s.deps.Store.Changes(ctx, watcher.ChangeFilter{Limit: overviewChanges}); err != nil {
 		return view{}, fmt.Errorf("changes: %w", err)
 	}
-	d := overviewData{Agents: s.set.Watched, Changes: changes}
-	for _, site := range sites {
-		row := siteRow{Site: site}
-		for _, a := range d.Agents {
-			row.Cells = append(row.Cells, accessOf(site.Profile, a))
-		}
-		d.Sites = append(d.Sites, row)
+	if p.Attention, err = s.attention(ctx, live); err != nil {
+		return view{}, err
 	}
-	return view{Name: "overview", Title: "Overview", Section: "/", Data: d}, nil
+	dead, err := s.deps.Store.Owed(ctx, notify.StatusDead, pageEntries)
+	if err != nil {
+		return view{}, fmt.Errorf("deliveries: %w", err)
+	}
+	p.DeadDeliveries = len(dead)
+	return view{Name: "overview", Title: "Overview", Section: "/", Chart: true, Data: p}, nil
 }
 
-// accessOf is the entry of an agent in a profile.
-func accessOf(profile []watcher.AgentAccess, agent string) diff.Access {
-	for _, a := range profile {
-		if a.Agent == agent {
-			return a.Access
+// watched lists the agents that are watched by default.
+func (s *Server) watched() ([]string, error) {
+	w, err := s.deps.Judge.Watch(watcher.SiteConfig{})
+	if err != nil {
+		return nil, err
+	}
+	out := make([]string, len(w.Agents))
+	for i, a := range w.Agents {
+		out[i] = a.Token
+	}
+	return out, nil
+}
+
+func (s *Server) overviewCards(days []dayTally) []card {
+	now := days[len(days)-1].tally
+	week, month := daysAgo(days, 7), daysAgo(days, 30)
+	move := func(of func(*tally) int) string { return movement(of, now, week, month) }
+	blocking := func(group string) func(*tally) int {
+		return func(t *tally) int { return t.of(group).level(iBlocked) }
+	}
+	withFile := func(t *tally) int { return t.withFile() }
+	down := func(t *tally) int { return t.States[fetch.Unreachable] }
+	return []card{
+		{"Block an AI crawler", percent(blocking(agents.GroupAI)(now), now.answered()), move(blocking(agents.GroupAI)), ""},
+		{"Block a training crawler", percent(blocking(agents.GroupTraining)(now), now.answered()), move(blocking(agents.GroupTraining)), ""},
+		{"Have a robots.txt", percent(withFile(now), now.answered()), move(withFile), s.prefix + "/sites?state=policy"},
+		{"Unreachable", number(down(now)), move(down), s.prefix + "/sites?state=unreachable"},
+	}
+}
+
+// movement words how a number of sites moved over 7 and 30 days.
+func movement(of func(*tally) int, now, week, month *tally) string {
+	var parts []string
+	for _, t := range []struct {
+		then *tally
+		days int
+	}{{week, 7}, {month, 30}} {
+		if t.then != nil {
+			parts = append(parts, fmt.Sprintf("%s in %d days", signed(of(now)-of(t.then)), t.days))
 		}
 	}
-	return diff.Access{Level: diff.Unknown}
+	if len(parts) == 0 {
+		return number(of(now)) + " sites"
+	}
+	return number(of(now)) + " sites, " + strings.Join(parts, ", ")
+}
+
+func signed(n int) string {
+	switch {
+	case n > 0:
+		return "+" + number(n)
+	case n == 0:
+		return "±0"
+	}
+	return number(n)
+}
+
+// categoryTrend is the share of sites that block at least one agent of each
+// group, of those that answered.
+func categoryTrend(days []dayTally) trend {
+	groups := []string{agents.GroupAI, agents.GroupTraining, agents.GroupSearch, agents.GroupAssistant}
+	t := trend{Caption: "Share of the sites that answered which block at least one crawler of a kind, in per cent.", Unit: "%"}
+	for _, g := range groups {
+		t.Series = append(t.Series, groupName(g))
+	}
+	t.fill(days, func(d dayTally) []string {
+		var v []string
+		for _, g := range groups {
+			v = append(v, share100(d.of(g).level(iBlocked), d.answered()))
+		}
+		return v
+	}, agents.GroupAI)
+	return t
+}
+
+func share100(part, whole int) string {
+	if whole == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%.2f", 100*float64(part)/float64(whole))
+}
+
+// fill adds the days, newest first, a year's worth at most and thinned to
+// weeks where there are many, with a note on days on which many sites moved
+// at once.
+func (t *trend) fill(days []dayTally, values func(dayTally) []string, noteFor string) {
+	days = days[max(0, len(days)-trendDays):]
+	for i := len(days) - 1; i >= 0; i-- {
+		d := trendDay{Day: days[i].Day, Values: values(days[i])}
+		if i > 0 && days[i-1].Sites > 0 {
+			moved := days[i].of(noteFor).level(iBlocked) - days[i-1].of(noteFor).level(iBlocked)
+			added := days[i].Sites - days[i-1].Sites
+			if n := max(moved, -moved); n >= massSites && float64(n) >= massShare*float64(days[i].Sites) && max(added, -added) < n {
+				d.Note = signed(moved) + " sites block"
+			}
+		}
+		if d.Note == "" && len(days) > 120 && i != len(days)-1 && (len(days)-1-i)%7 != 0 {
+			continue
+		}
+		t.Days = append(t.Days, d)
+	}
+}
+
+// matrix lists the watched agents that most sites deny something.
+func (s *Server) matrix(t *tally, watched []string) []matrixRow {
+	watched = slices.Clone(watched)
+	slices.SortStableFunc(watched, func(a, b string) int { return t.of(b).level(iBlocked) - t.of(a).level(iBlocked) })
+	var rows []matrixRow
+	for _, a := range watched[:min(len(watched), overviewAgents)] {
+		c := t.of(a)
+		row := matrixRow{Agent: a, Share: shareOf(c), Named: percent(c[iBlocked][iNamed], c.level(iBlocked))}
+		for _, i := range []int{iBlocked, iRestricted, iPartial, iAllowed, iUnknown} {
+			row.Cells = append(row.Cells, cell{c.level(i), s.prefix + "/sites?" + url.Values{"agent": {a}, "access": {string(levels()[i])}}.Encode()})
+		}
+		rows = append(rows, row)
+	}
+	return rows
+}
+
+// shareOf draws counts as parts of a whole, the strictest first.
+func shareOf(c *counts) share {
+	total := c.total()
+	sh := share{Label: "no sites"}
+	var words []string
+	from := 0
+	for _, i := range []int{iBlocked, iRestricted, iPartial, iAllowed, iUnknown} {
+		if n := c.level(i); n > 0 {
+			w := max(1, (1000*n+total/2)/total)
+			sh.Parts = append(sh.Parts, sharePart{levels()[i], from, w})
+			from += w
+			words = append(words, percent(n, total)+" "+string(levels()[i]))
+		}
+	}
+	if len(words) > 0 {
+		sh.Label = strings.Join(words, ", ")
+	}
+	return sh
+}
+
+// attention lists what somebody should look at.
+func (s *Server) attention(ctx context.Context, t *tally) ([]attention, error) {
+	var out []attention
+	overdue, err := s.deps.Store.Overdue(ctx, s.deps.Now().Add(-overdueAfter))
+	if err != nil {
+		return nil, fmt.Errorf("overdue sites: %w", err)
+	}
+	if overdue > 0 {
+		out = append(out, attention{What: "Overdue", Example: "no check finished in 24 hours", Link: s.prefix + "/sites?overdue=1", N: overdue})
+	}
+	for _, st := range []struct {
+		state         fetch.State
+		what, explain string
+	}{
+		{fetch.Unreachable, "Unreachable", "blocks everyone until it answers"},
+		{fetch.NotRobots, "Not a robots.txt", "a page came instead"},
+		{fetch.Denied, "Denied", "the server refuses us the file"},
+	} {
+		if n := t.States[st.state]; n > 0 {
+			out = append(out, attention{What: st.what, Example: st.explain, Link: s.prefix + "/sites?state=" + string(st.state), N: n})
+		}
+	}
+	return out, nil
 }

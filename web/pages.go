@@ -10,8 +10,13 @@ import (
 	"io/fs"
 	"net/http"
 	"net/url"
+	"strconv"
 	"strings"
 	"time"
+
+	"github.com/robotswatch/robotswatch/fetch"
+	"github.com/robotswatch/robotswatch/robots"
+	"github.com/robotswatch/robotswatch/watcher"
 )
 
 //go:embed templates/*.html
@@ -25,6 +30,8 @@ type view struct {
 	Name    string // template file without extension
 	Title   string
 	Section string // entry of the navigation that is current
+	Chart   bool   // loads the charting library
+	Feed    string // query of the feed that belongs to the page, with "?"
 	Data    any
 }
 
@@ -32,8 +39,16 @@ type view struct {
 type frame struct {
 	view
 	Version string
-	Now     time.Time
 }
+
+// section is an entry of the navigation.
+type section struct{ Path, Name string }
+
+func sections() []section {
+	return []section{{"/", "Overview"}, {"/sites", "Sites"}, {"/agents", "Crawlers"}, {"/changes", "Changes"}, {"/ask", "Ask"}, {"/deliveries", "Deliveries"}}
+}
+
+type errorPage struct{ Title, Message string }
 
 // page turns a function that collects data into a handler: errors become
 // error pages, rendering happens before the first byte is sent.
@@ -47,10 +62,10 @@ func (s *Server) page(collect func(*http.Request) (view, error)) http.HandlerFun
 				s.deps.Log.Error("page failed", "path", r.URL.Path, "err", err)
 			}
 			status = e.status
-			v = view{Name: "error", Title: http.StatusText(e.status), Data: e.Message}
+			v = view{Name: "error", Title: http.StatusText(e.status), Data: errorPage{http.StatusText(e.status), e.Message}}
 		}
 		var b bytes.Buffer
-		if err := s.pages[v.Name].ExecuteTemplate(&b, "layout", frame{v, s.set.Version, s.deps.Now().UTC()}); err != nil {
+		if err := s.pages[v.Name].ExecuteTemplate(&b, "layout", frame{v, s.set.Version}); err != nil {
 			s.deps.Log.Error("page not rendered", "path", r.URL.Path, "err", err)
 			http.Error(w, "This page could not be rendered; the log says why.", http.StatusInternalServerError)
 			return
@@ -85,8 +100,8 @@ func (s *Server) parsePages() (map[string]*template.Template, error) {
 	return pages, nil
 }
 
-// assets serves style sheets and scripts; their address carries the version,
-// so they may be kept.
+// assets serves style sheets and scripts. Their addresses carry the version
+// of the program, so browsers may keep them.
 func (s *Server) assets() http.Handler {
 	files := http.FileServerFS(assetFiles)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -94,55 +109,148 @@ func (s *Server) assets() http.Handler {
 			http.NotFound(w, r)
 			return
 		}
-		w.Header().Set("Cache-Control", "public, max-age=3600")
+		w.Header().Set("Cache-Control", "public, max-age=86400")
 		files.ServeHTTP(w, r)
 	})
 }
 
 func (s *Server) funcs() template.FuncMap {
 	return template.FuncMap{
-		"url":   func(path string) string { return s.prefix + path },
-		"host":  displayHost,
-		"sites": s.sitePath,
-		"when":  func(t time.Time) string { return t.UTC().Format("2006-01-02 15:04") },
-		"stamp": func(t time.Time) string { return t.UTC().Format(time.RFC3339) },
-		"day":   func(t time.Time) string { return t.UTC().Format("2 Jan 2006") },
-		"ago":   func(t time.Time) string { return ago(s.deps.Now().Sub(t)) },
+		"sections": sections,
+		"url":      func(path string) string { return s.prefix + path },
+		"asset":    func(name string) string { return s.prefix + "/assets/" + name + "?v=" + url.QueryEscape(s.set.Version) },
+		"path":     url.PathEscape,
+		"host":     func(origin string) string { return visible(displayHost(origin)) },
+		"sites":    s.sitePath,
+		"text":     visible,
+		"when":     func(t time.Time) string { return t.UTC().Format("2006-01-02 15:04") },
+		"stamp":    func(t time.Time) string { return t.UTC().Format(time.RFC3339) },
+		"day":      func(t time.Time) string { return t.UTC().Format("2 Jan 2006") },
+		"isoday":   func(t time.Time) string { return t.UTC().Format(time.DateOnly) },
+		"ago":      func(t time.Time) string { return ago(s.deps.Now().Sub(t)) },
+		"number":   number,
+		"octets":   octets,
+		"join":     func(list []string) string { return strings.Join(list, ", ") },
+		"words":    func(code string) string { return strings.ReplaceAll(code, "_", " ") },
+		"deref":    func(p *string) string { return *p },
+		"seconds": func(p *float64) string {
+			if p == nil {
+				return "none"
+			}
+			return strconv.FormatFloat(*p, 'f', -1, 64) + " s"
+		},
+		"sourceText": sourceText, "stateText": stateText, "kindText": kindText, "causeText": causeText,
+		"reasonText": func(r fetch.Reason) string { return strings.ReplaceAll(string(r), "_", " ") },
 	}
+}
+
+// sourceText says where access comes from, for people.
+func sourceText(s robots.Source) string {
+	switch s {
+	case robots.SourceNamed:
+		return "by name"
+	case robots.SourceWildcard:
+		return "by *"
+	case robots.SourceDefault:
+		return "no group applies"
+	case robots.SourceStatus:
+		return "by the HTTP answer"
+	}
+	return ""
+}
+
+func stateText(s fetch.State) string {
+	switch s {
+	case fetch.NotRobots:
+		return "not a robots.txt"
+	case fetch.Absent:
+		return "no robots.txt"
+	case fetch.Policy:
+		return "robots.txt"
+	case fetch.Pending:
+		return "not looked at yet"
+	}
+	return string(s)
+}
+
+func kindText(k watcher.Kind) string {
+	switch k {
+	case watcher.KindSignal:
+		return "preference"
+	case watcher.KindCrawlDelay:
+		return "crawl delay"
+	}
+	return string(k)
+}
+
+func causeText(c watcher.Cause) string {
+	switch c {
+	case watcher.CauseRules:
+		return "the rules changed"
+	case watcher.CauseStatus:
+		return "the HTTP answer changed"
+	case watcher.CauseRedirect:
+		return "the address redirects elsewhere"
+	case watcher.CauseAgentList:
+		return "the list of watched crawlers changed"
+	}
+	return string(c)
 }
 
 // displayHost is an origin as people say it: without https://.
 func displayHost(origin string) string { return strings.TrimPrefix(origin, "https://") }
 
 // sitePath is the address of a site's page.
-func (s *Server) sitePath(origin string) string {
+func (s *Server) sitePath(origin string) string { return s.prefix + "/sites/" + hostPath(origin) }
+
+// hostPath names a site in page and API paths: {host} and, for http, the
+// query that says so.
+func hostPath(origin string) string {
 	scheme, host, _ := strings.Cut(origin, "://")
-	p := s.prefix + "/sites/" + url.PathEscape(host)
+	p := url.PathEscape(host)
 	if scheme == "http" {
 		p += "?scheme=http"
 	}
 	return p
 }
 
-// ago words a span of time the way a person would.
-func ago(d time.Duration) string {
-	n, unit := 0, ""
-	switch {
-	case d < time.Minute:
-		return "just now"
-	case d < time.Hour:
-		n, unit = int(d/time.Minute), "minute"
-	case d < 48*time.Hour:
-		n, unit = int(d/time.Hour), "hour"
-	case d < 60*24*time.Hour:
-		n, unit = int(d/(24*time.Hour)), "day"
-	case d < 2*365*24*time.Hour:
-		n, unit = int(d/(30*24*time.Hour)), "month"
-	default:
-		n, unit = int(d/(365*24*time.Hour)), "year"
+// option is an entry of a select box.
+type option struct {
+	Value, Label string
+	Chosen       bool
+}
+
+// options makes a select box out of value, label, value, label, ...
+func options(chosen string, pairs ...string) []option {
+	var out []option
+	for i := 0; i+1 < len(pairs); i += 2 {
+		out = append(out, option{pairs[i], pairs[i+1], pairs[i] == chosen})
 	}
-	if n != 1 {
-		unit += "s"
+	return out
+}
+
+// pager links to the next page and back to the first.
+type pager struct{ First, Next string }
+
+// pageLinks keeps the filters of a request and moves its cursor.
+func (s *Server) pageLinks(r *http.Request, next string) pager {
+	link := func(cursor string) string {
+		q := r.URL.Query()
+		q.Del("cursor")
+		if cursor != "" {
+			q.Set("cursor", cursor)
+		}
+		if len(q) == 0 {
+			return s.prefix + r.URL.Path
+		}
+		return s.prefix + r.URL.Path + "?" + q.Encode()
 	}
-	return fmt.Sprintf("%d %s ago", n, unit)
+	var p pager
+	if r.URL.Query().Get("cursor") != "" {
+		p.First = link("")
+	}
+	if next != "" {
+		p.Next = link(next)
+	}
+	return p
 }

@@ -1,6 +1,7 @@
 package web
 
 import (
+	"context"
 	"crypto/sha256"
 	"crypto/subtle"
 	"net"
@@ -36,7 +37,40 @@ func (s *Server) guard(next http.Handler) http.Handler {
 				"This server does not answer for the host name asked for. Set external_url to the address it is reached at.")
 			return
 		}
+		if !machinePath(r.URL.Path) && !s.clients.allow(clientOf(r), s.deps.Now()) {
+			w.Header().Set("Retry-After", "1")
+			s.refuse(w, r, http.StatusTooManyRequests, "rate_limited", "Too many requests; wait a second.")
+			return
+		}
 		protected.ServeHTTP(w, r)
+	})
+}
+
+// adminKey marks the context of a request that may change something.
+type adminKey struct{}
+
+func isAdmin(ctx context.Context) bool { return ctx.Value(adminKey{}) != nil }
+
+// authorised lets only clients with a token use the API, where one is
+// configured.
+func (s *Server) authorised(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if !s.mayRead(r) {
+			w.Header().Set("WWW-Authenticate", `Bearer realm="robotswatch"`)
+			writeAPIError(w, &apiError{http.StatusUnauthorized, "unauthorized", "A token is needed: Authorization: Bearer TOKEN, or X-Robotswatch-Token."})
+			return
+		}
+		if s.mayAdminister(r) {
+			r = r.WithContext(context.WithValue(r.Context(), adminKey{}, true))
+		}
+		if f := r.URL.Query().Get("format"); f == "csv" {
+			r = r.Clone(r.Context())
+			r.Header.Set("Accept", "text/csv")
+		} else if f == "json" {
+			r = r.Clone(r.Context())
+			r.Header.Set("Accept", "application/json")
+		}
+		next.ServeHTTP(w, r)
 	})
 }
 
@@ -107,4 +141,13 @@ func sameSecret(a, b string) bool {
 // mayAdminister reports whether the client may change something.
 func (s *Server) mayAdminister(r *http.Request) bool {
 	return s.set.AdminToken == "" || sameSecret(token(r), s.set.AdminToken)
+}
+
+// mayRead reports whether the client may use the API.
+func (s *Server) mayRead(r *http.Request) bool {
+	if s.set.ReadToken == "" && s.set.AdminToken == "" {
+		return true
+	}
+	// An admin token alone guards what changes something, and nothing else.
+	return s.set.ReadToken == "" || sameSecret(token(r), s.set.ReadToken) || sameSecret(token(r), s.set.AdminToken)
 }

@@ -10,16 +10,10 @@ import (
 	"strings"
 	"time"
 
-	"github.com/robotswatch/robotswatch/agents"
+	"golang.org/x/time/rate"
+
 	"github.com/robotswatch/robotswatch/watcher"
 )
-
-// Store is what pages and API read. Every method that finds nothing by name
-// answers watcher.ErrNotFound; lists are empty then.
-type Store interface {
-	Sites(ctx context.Context, f watcher.SiteFilter) ([]watcher.Site, error)
-	Changes(ctx context.Context, f watcher.ChangeFilter) ([]watcher.Change, error)
-}
 
 // Settings are plain values from the configuration.
 type Settings struct {
@@ -28,30 +22,33 @@ type Settings struct {
 	Hosts       []string // further host names that may stand in a Host header
 	ReadToken   string   // when set, the API asks for it (or for the admin token)
 	AdminToken  string   // when set, whatever changes something asks for it
-	Watched     []string // tokens of the default watch list, in order of display
 }
 
-// Deps are the rooms a Server speaks to. Store is required; an endpoint whose
-// function is nil answers 501.
+// Deps are the rooms a Server speaks to. Store and Judge are required; an
+// endpoint whose function is nil answers 501.
 type Deps struct {
-	Store     Store
-	Catalogue *agents.Catalogue
-	Metrics   http.Handler                                   // GET /metrics
-	Ready     func(context.Context) error                    // nil error: ready
-	Reload    func(context.Context) error                    // POST /-/reload
-	Check     func(ctx context.Context, origin string) error // makes a site due now
-	Log       *slog.Logger                                   // nil: slog.Default()
-	Now       func() time.Time                               // nil: time.Now
+	Store   Store
+	Judge   *watcher.Judge                                 // settings and catalogue in force
+	Metrics http.Handler                                   // GET /metrics
+	Ready   func(context.Context) error                    // nil error: ready
+	Reload  func(context.Context) error                    // POST /-/reload
+	Check   func(ctx context.Context, origin string) error // looks at a site now, and returns when that is recorded
+	Log     *slog.Logger                                   // nil: slog.Default()
+	Now     func() time.Time                               // nil: time.Now
 }
 
-// Server is the whole HTTP face of the daemon. Make it with New.
+// Server is the whole HTTP face of the daemon. Make it with New; make another
+// one when the configuration changes.
 type Server struct {
 	set     Settings
 	deps    Deps
-	prefix  string // path of the external URL without a trailing slash
-	base    *url.URL
+	base    *url.URL // the external URL, nil when not configured
+	prefix  string   // its path without a trailing slash
 	handler http.Handler
 	pages   map[string]*template.Template
+	numbers numbers
+	clients *limiter
+	checks  *limiter
 }
 
 // New builds the server. The error says which setting is wrong.
@@ -62,10 +59,7 @@ func New(set Settings, deps Deps) (*Server, error) {
 	if deps.Now == nil {
 		deps.Now = time.Now
 	}
-	if deps.Catalogue == nil {
-		deps.Catalogue = &agents.Catalogue{}
-	}
-	s := &Server{set: set, deps: deps}
+	s := &Server{set: set, deps: deps, clients: newLimiter(clientRate, clientBurst), checks: newLimiter(rate.Every(checkEvery), 1)}
 	if set.ExternalURL != "" {
 		u, err := url.Parse(set.ExternalURL)
 		if err != nil || u.Host == "" || (u.Scheme != "http" && u.Scheme != "https") {
@@ -77,19 +71,47 @@ func New(set Settings, deps Deps) (*Server, error) {
 	if s.pages, err = s.parsePages(); err != nil {
 		return nil, err
 	}
-	s.handler = s.guard(s.routes())
+	routes, err := s.routes()
+	if err != nil {
+		return nil, err
+	}
+	s.handler = s.guard(routes)
 	return s, nil
 }
 
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.handler.ServeHTTP(w, r) }
 
-func (s *Server) routes() http.Handler {
+func (s *Server) routes() (http.Handler, error) {
+	content := http.NewServeMux() // what has a validator
+	for path, collect := range map[string]func(*http.Request) (view, error){
+		"/{$}": s.overview, "/sites": s.sitesPage, "/sites/{host}": s.sitePage, "/sites/{host}/compare": s.compare,
+		"/agents": s.agentsPage, "/agents/{token}": s.agentPage, "/changes": s.changesPage, "/changes/{id}": s.changePage,
+		"/ask": s.ask, "/deliveries": s.deliveries,
+	} {
+		content.HandleFunc("GET "+path, s.page(collect))
+	}
+	content.HandleFunc("POST /ask", s.page(s.ask))
+	content.HandleFunc("GET /feed.atom", s.feed)
+	content.HandleFunc("GET /badge/{host}/{file}", s.badge)
+	content.HandleFunc("/", s.page(func(*http.Request) (view, error) { return view{}, notFound("There is no such page.") }))
+
+	api := http.NewServeMux()
+	document, err := s.api(api)
+	if err != nil {
+		return nil, fmt.Errorf("API: %w", err)
+	}
+	api.HandleFunc("GET "+apiPath+"/openapi.json", func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = w.Write(document) // the client may be gone
+	})
+	api.HandleFunc("GET "+apiPath+"/sites/{host}/robots.txt", s.rawFile)
+
 	mux := http.NewServeMux()
-	mux.HandleFunc("GET /{$}", s.page(s.overview))
 	mux.Handle("GET /assets/", s.assets())
 	s.operations(mux)
-	mux.HandleFunc("/", s.page(func(*http.Request) (view, error) { return view{}, notFound("There is no such page.") }))
-	return mux
+	mux.Handle("/api/", s.authorised(withETag(orAPIError(api))))
+	mux.Handle("/", withETag(content))
+	return mux, nil
 }
 
 // operations registers what Prometheus and service managers ask.

@@ -1,4 +1,4 @@
-package web
+package web_test
 
 import (
 	"context"
@@ -9,25 +9,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/robotswatch/robotswatch/diff"
-	"github.com/robotswatch/robotswatch/fetch"
 	"github.com/robotswatch/robotswatch/watcher"
+	"github.com/robotswatch/robotswatch/web"
 )
 
-// shelf is a store of fixed content.
-type shelf struct {
-	sites   []watcher.Site
-	changes []watcher.Change
-}
-
-func (s shelf) Sites(context.Context, watcher.SiteFilter) ([]watcher.Site, error) {
-	return s.sites, nil
-}
-func (s shelf) Changes(context.Context, watcher.ChangeFilter) ([]watcher.Change, error) {
-	return s.changes, nil
-}
-
-func get(t *testing.T, h http.Handler, method, url string, header ...string) *httptest.ResponseRecorder {
+func get(t testing.TB, h http.Handler, method, url string, header ...string) *httptest.ResponseRecorder {
 	t.Helper()
 	r := httptest.NewRequest(method, url, nil)
 	for i := 0; i+1 < len(header); i += 2 {
@@ -38,43 +24,19 @@ func get(t *testing.T, h http.Handler, method, url string, header ...string) *ht
 	return w
 }
 
-func TestFirstPageShowsSitesAndChangesEscaped(t *testing.T) {
-	at := time.Date(2026, 11, 30, 9, 0, 0, 0, time.UTC)
-	s, err := New(Settings{Watched: []string{"GPTBot"}}, Deps{Store: shelf{
-		sites: []watcher.Site{{Origin: "https://a.example", State: fetch.Policy, LastCheckAt: at,
-			Profile: []watcher.AgentAccess{{Agent: "GPTBot", Access: diff.Access{Level: diff.Blocked, Source: "named"}}}}},
-		changes: []watcher.Change{{Site: "https://a.example", Summary: "<script>alert(1)</script> now blocked", At: at, Kind: watcher.KindAccess}},
-	}, Now: func() time.Time { return at.Add(3 * time.Hour) }})
-	if err != nil {
-		t.Fatal(err)
-	}
-	w := get(t, s, "GET", "http://127.0.0.1:9309/")
-	body := w.Body.String()
-	for _, want := range []string{"a.example", "blocked", "GPTBot", "3 hours ago", "&lt;script&gt;"} {
-		if !strings.Contains(body, want) {
-			t.Errorf("page lacks %q", want)
-		}
-	}
-	if w.Code != 200 || strings.Contains(body, "<script>alert") {
-		t.Errorf("status %d, or a script got through:\n%s", w.Code, body)
-	}
-	if csp := w.Header().Get("Content-Security-Policy"); !strings.Contains(csp, "default-src 'none'") {
-		t.Errorf("Content-Security-Policy %q", csp)
-	}
-}
-
 func TestOperations(t *testing.T) {
+	w := newWorld(t, web.Settings{}, nil, today)
 	var reloads int
-	ready := errors.New("the store is not open yet")
-	s, err := New(Settings{AdminToken: "s3cret", ExternalURL: "https://rw.example.org/robots/"}, Deps{
-		Store:   shelf{},
-		Ready:   func(context.Context) error { return ready },
+	s, err := web.New(web.Settings{AdminToken: "s3cret", ExternalURL: "https://rw.example.org/robots/"}, web.Deps{
+		Store: w.store, Judge: w.judge,
+		Ready:   func(context.Context) error { return errors.New("the store is not open yet") },
 		Reload:  func(context.Context) error { reloads++; return nil },
 		Metrics: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { w.Write([]byte("up 1\n")) }),
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
+	bearer := []string{"Authorization", "Bearer s3cret"}
 	for _, c := range []struct {
 		what, method, url string
 		header            []string
@@ -84,6 +46,7 @@ func TestOperations(t *testing.T) {
 		{"not ready", "GET", "http://localhost/-/ready", nil, 503},
 		{"metrics by any name", "GET", "http://robotswatch.monitoring.svc/metrics", nil, 200},
 		{"page by a foreign name", "GET", "http://evil.example/", nil, 421},
+		{"API by a foreign name", "GET", "http://evil.example/api/v1/sites", nil, 421},
 		{"page by the external name", "GET", "http://rw.example.org/", nil, 200},
 		{"page below the prefix", "GET", "http://rw.example.org/robots/", nil, 200},
 		{"page at the bare prefix", "GET", "http://rw.example.org/robots", nil, 200},
@@ -91,9 +54,9 @@ func TestOperations(t *testing.T) {
 		{"reload by GET", "GET", "http://localhost/-/reload", nil, 404},
 		{"reload without the token", "POST", "http://localhost/-/reload", nil, 401},
 		{"reload with a wrong token", "POST", "http://localhost/-/reload", []string{"Authorization", "Bearer x"}, 401},
-		{"reload", "POST", "http://localhost/-/reload", []string{"Authorization", "Bearer s3cret"}, 200},
+		{"reload", "POST", "http://localhost/-/reload", bearer, 200},
 		{"reload, own header", "POST", "http://localhost/-/reload", []string{"X-Robotswatch-Token", "s3cret"}, 200},
-		{"reload by another site", "POST", "http://localhost/-/reload", []string{"Authorization", "Bearer s3cret", "Sec-Fetch-Site", "cross-site"}, 403},
+		{"reload by another site", "POST", "http://localhost/-/reload", append([]string{"Sec-Fetch-Site", "cross-site"}, bearer...), 403},
 		{"unknown page", "GET", "http://localhost/nope", nil, 404},
 	} {
 		if w := get(t, s, c.method, c.url, c.header...); w.Code != c.want {
@@ -105,8 +68,47 @@ func TestOperations(t *testing.T) {
 	}
 }
 
+func TestLinksCarryThePrefixOfTheExternalURL(t *testing.T) {
+	w := newWorld(t, web.Settings{ExternalURL: "https://rw.example.org/robots"}, []watcher.SiteConfig{{Origin: "https://a.example"}}, today)
+	body := get(t, w.server, "GET", "http://rw.example.org/robots/sites").Body.String()
+	for _, want := range []string{`href="/robots/sites/a.example"`, `href="/robots/assets/app.css`, `action="/robots/sites"`} {
+		if !strings.Contains(body, want) {
+			t.Errorf("page lacks %s", want)
+		}
+	}
+	if strings.Contains(body, `href="/sites`) || strings.Contains(body, `src="/assets`) {
+		t.Error("a link leaves the prefix out")
+	}
+}
+
 func TestNewRefusesABadExternalURL(t *testing.T) {
-	if _, err := New(Settings{ExternalURL: "rw.example.org"}, Deps{}); err == nil || !strings.Contains(err.Error(), "https://") {
+	if _, err := web.New(web.Settings{ExternalURL: "rw.example.org"}, web.Deps{}); err == nil || !strings.Contains(err.Error(), "https://") {
 		t.Fatalf("error %v, want one that shows a right address", err)
+	}
+}
+
+func TestTokensGuardTheAPI(t *testing.T) {
+	w := newWorld(t, web.Settings{ReadToken: "reader", AdminToken: "admin"}, []watcher.SiteConfig{{Origin: "https://a.example"}}, today)
+	for _, c := range []struct {
+		method, url, token string
+		want               int
+	}{
+		{"GET", "/api/v1/sites", "", 401},
+		{"GET", "/api/v1/sites", "wrong", 401},
+		{"GET", "/api/v1/sites", "reader", 200},
+		{"GET", "/api/v1/sites", "admin", 200},
+		{"POST", "/api/v1/sites/a.example/check", "reader", 403},
+		{"POST", "/api/v1/sites/a.example/check", "admin", 200},
+		{"POST", "/api/v1/sites/a.example/check", "admin", 429},
+		{"POST", "/api/v1/sites/b.example/check", "admin", 404},
+		{"GET", "/sites", "", 200}, // pages are web_config's business
+	} {
+		if got := get(t, w.server, c.method, "http://localhost"+c.url, "Authorization", "Bearer "+c.token); got.Code != c.want {
+			t.Errorf("%s %s with token %q: status %d, want %d: %s", c.method, c.url, c.token, got.Code, c.want, got.Body)
+		}
+	}
+	w.now = w.now.Add(time.Minute)
+	if got := get(t, w.server, "POST", "http://localhost/api/v1/sites/a.example/check", "Authorization", "Bearer admin"); got.Code != 200 {
+		t.Errorf("a minute later: status %d, want 200", got.Code)
 	}
 }

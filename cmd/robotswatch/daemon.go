@@ -190,7 +190,7 @@ func (d *daemon) prepare(ctx context.Context, front *front) (*engine, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := front.follow(d, cfg, next); err != nil {
+	if err := front.follow(d, cfg); err != nil {
 		return nil, err
 	}
 	if err := next.adopt(ctx, d.store, d.log); err != nil {

@@ -41,7 +41,7 @@ func (d *daemon) listen(cfg *config.Config) (*front, error) {
 		return nil, err
 	}
 	f := &front{listener: l, failed: make(chan error, 1)}
-	h, err := d.handler(cfg, nil)
+	h, err := d.handler(cfg)
 	if err != nil {
 		l.Close()
 		return nil, err
@@ -77,29 +77,24 @@ func listener(address string) (net.Listener, error) {
 }
 
 // handler builds pages and API for a configuration.
-func (d *daemon) handler(cfg *config.Config, e *engine) (*web.Server, error) {
-	watched, err := d.catalogue.Expand(cfg.Agents.Watch)
+func (d *daemon) handler(cfg *config.Config) (*web.Server, error) {
+	judge, err := watcher.NewJudge(judgeSettings(cfg, d.catalogue))
 	if err != nil {
 		return nil, err
-	}
-	tokens := make([]string, len(watched))
-	for i, a := range watched {
-		tokens[i] = a.Token
 	}
 	return web.New(web.Settings{
 		Version:     buildVersion(),
 		ExternalURL: cfg.Server.ExternalURL,
 		ReadToken:   cfg.Server.ReadToken.Reveal(),
 		AdminToken:  cfg.Server.AdminToken.Reveal(),
-		Watched:     tokens,
 	}, web.Deps{
-		Store:     d.store,
-		Catalogue: d.catalogue,
-		Metrics:   promhttp.HandlerFor(d.registry, promhttp.HandlerOpts{Registry: d.registry}),
-		Ready:     d.isReady,
-		Reload:    d.askReload,
-		Check:     d.checkNow,
-		Log:       d.log,
+		Store:   d.store,
+		Judge:   judge,
+		Metrics: promhttp.HandlerFor(d.registry, promhttp.HandlerOpts{Registry: d.registry}),
+		Ready:   d.isReady,
+		Reload:  d.askReload,
+		Check:   d.checkNow,
+		Log:     d.log,
 	})
 }
 
@@ -121,12 +116,12 @@ func (d *daemon) checkNow(ctx context.Context, origin string) error {
 
 // follow takes the settings of a new configuration. The port stays: another
 // one needs a restart, and says so.
-func (f *front) follow(d *daemon, cfg *config.Config, e *engine) error {
+func (f *front) follow(d *daemon, cfg *config.Config) error {
 	old := d.engine.Load().cfg.Server
 	if cfg.Server.Listen != old.Listen || cfg.Server.WebConfig != old.WebConfig {
 		return errors.New("server.listen or server.web_config changed: that needs a restart")
 	}
-	h, err := d.handler(cfg, e)
+	h, err := d.handler(cfg)
 	if err != nil {
 		return err
 	}

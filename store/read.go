@@ -1,0 +1,90 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/robotswatch/robotswatch/diff"
+	"github.com/robotswatch/robotswatch/notify"
+)
+
+// AccessSince tells for sites, by their ID, when the level of an agent's
+// access last changed by what the site said; those where it never did are
+// left out.
+func (s *Store) AccessSince(ctx context.Context, sites []int64, agent string) (map[int64]time.Time, error) {
+	since := map[int64]time.Time{}
+	if len(sites) == 0 {
+		return since, nil
+	}
+	marks, args := make([]string, len(sites)), make([]any, len(sites))
+	for i, id := range sites {
+		marks[i], args[i] = fmt.Sprintf("$%d", i+1), id
+	}
+	rows, err := s.Query(ctx, "SELECT site_id, data FROM changes WHERE kind = 'access' AND site_id IN ("+strings.Join(marks, ", ")+")", args...)
+	if err != nil {
+		return nil, fmt.Errorf("access since: %w", err)
+	}
+	err = each(rows, func(scan Scan) error {
+		var id int64
+		var data []byte
+		if err := scan(&id, &data); err != nil {
+			return err
+		}
+		c, err := unpackChange(data)
+		if err != nil {
+			return err
+		}
+		if c.At.After(since[id]) && relevels(c.Agents, agent) {
+			since[id] = c.At
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("access since: %w", err)
+	}
+	return since, nil
+}
+
+func relevels(list []diff.AgentChange, agent string) bool {
+	for _, a := range list {
+		if strings.EqualFold(a.Agent, agent) {
+			return a.Before.Level != a.After.Level
+		}
+	}
+	return false
+}
+
+// Owed lists up to limit deliveries that are dead, or pending, oldest first.
+func (s *Store) Owed(ctx context.Context, status notify.Status, limit int) ([]notify.Delivery, error) {
+	which := "deliveries.status = 'dead'" // written out: partial indexes need it
+	if status == notify.StatusPending {
+		which = "deliveries.status = 'pending'"
+	}
+	rows, err := s.Query(ctx, `SELECT deliveries.id, deliveries.receiver, deliveries.group_key, deliveries.created_at, deliveries.next_at,
+			deliveries.attempts, deliveries.last_error, deliveries.receipt, changes.data
+		FROM deliveries JOIN changes ON changes.id = deliveries.change_id
+		WHERE `+which+" ORDER BY deliveries.id LIMIT $1", limit)
+	if err != nil {
+		return nil, fmt.Errorf("deliveries: %w", err)
+	}
+	var list []notify.Delivery
+	err = each(rows, func(scan Scan) error {
+		var d notify.Delivery
+		var created, next int64
+		var data []byte
+		if err := scan(&d.ID, &d.Receiver, &d.GroupKey, &created, &next, &d.Attempts, &d.LastError, &d.Receipt, &data); err != nil {
+			return err
+		}
+		d.CreatedAt, d.NextAt = fromMillis(created), fromMillis(next)
+		var err error
+		d.Change, err = unpackChange(data)
+		list = append(list, d)
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("deliveries: %w", err)
+	}
+	return list, nil
+}

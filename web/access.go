@@ -1,0 +1,96 @@
+package web
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/robotswatch/robotswatch/diff"
+	"github.com/robotswatch/robotswatch/fetch"
+	"github.com/robotswatch/robotswatch/watcher"
+)
+
+// overdueAfter is the promise: every site is looked at within a day.
+const overdueAfter = 24 * time.Hour
+
+// effective is the access that holds now for the agents watched on a site.
+func (s *Server) effective(site watcher.Site) ([]watcher.AgentAccess, error) {
+	judge := s.deps.Judge
+	watch, err := judge.Watch(site.Config)
+	if err != nil {
+		return nil, err
+	}
+	return watcher.Effective(site, watch.Agents, s.deps.Now(), judge.Settings().Semantics), nil
+}
+
+// agent is a crawler as the catalogue knows it, or one by that token alone.
+func (s *Server) agent(token string) diff.Agent {
+	if a, ok := s.deps.Judge.Settings().Catalogue.Lookup(token); ok {
+		return watcher.AgentOf(a)
+	}
+	return diff.Agent{Token: token}
+}
+
+// lastPolicy is the text of the last good policy, nil when there is none.
+func (s *Server) lastPolicy(ctx context.Context, site watcher.Site) ([]byte, error) {
+	if site.Readable != fetch.Policy || site.Body.IsZero() {
+		return nil, nil
+	}
+	text, err := s.deps.Store.Body(ctx, site.Body)
+	if errors.Is(err, watcher.ErrNotFound) {
+		return nil, fmt.Errorf("the last good policy of %s is missing from the store: %s", site.Origin, site.Body)
+	}
+	if err == nil && text == nil {
+		text = []byte{}
+	}
+	return text, err
+}
+
+// accessNow is the effective access of any agent, watched or not.
+func (s *Server) accessNow(ctx context.Context, site watcher.Site, token string) (diff.Access, error) {
+	list, err := s.effective(site)
+	if err != nil {
+		return diff.Access{}, err
+	}
+	for _, a := range list {
+		if strings.EqualFold(a.Agent, token) {
+			return a.Access, nil
+		}
+	}
+	p, err := s.permission(ctx, site, token, "/", s.deps.Now())
+	return diff.Access{Level: p.Access, Source: p.Source}, err
+}
+
+// permission is the gate: may the agent fetch the path, the site being as
+// given?
+func (s *Server) permission(ctx context.Context, site watcher.Site, token, path string, now time.Time) (watcher.Permission, error) {
+	text, err := s.lastPolicy(ctx, site)
+	if err != nil {
+		return watcher.Permission{}, err
+	}
+	return watcher.Gate(site, text, s.agent(token), path, now, s.deps.Judge.Settings().Semantics), nil
+}
+
+// overdue reports a site that no check finished for in 24 hours.
+func (s *Server) overdue(site watcher.Site) bool {
+	since := site.LastCheckAt
+	if since.IsZero() {
+		since = site.StateSince // when it was added
+	}
+	return s.deps.Now().Sub(since) > overdueAfter
+}
+
+// asOfRuns is how far back answers are read to find out how a site stood: the
+// last policy among them settles it.
+const asOfRuns = 200
+
+// siteAt is the site as it stood at a moment.
+func (s *Server) siteAt(ctx context.Context, site watcher.Site, at time.Time) (watcher.Site, error) {
+	runs, err := s.deps.Store.Observations(ctx, site.Origin, time.Time{}, at.Add(time.Millisecond), asOfRuns)
+	if err != nil {
+		return watcher.Site{}, err
+	}
+	return watcher.AsOf(site, runs, at, s.deps.Judge.Settings().Confirm), nil
+}

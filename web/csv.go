@@ -1,0 +1,63 @@
+package web
+
+import (
+	"encoding/csv"
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+)
+
+// csvRow is an entry of a list that can be a line of a table.
+type csvRow interface {
+	csvHeader() []string
+	csvCells() []string
+}
+
+// table is an answer that can be a whole table.
+type table interface {
+	csvLines() [][]string
+}
+
+func (l list[T]) csvLines() [][]string {
+	var zero T
+	row, ok := any(zero).(csvRow)
+	if !ok {
+		return nil
+	}
+	lines := [][]string{row.csvHeader()}
+	for _, e := range l.Data {
+		lines = append(lines, any(e).(csvRow).csvCells())
+	}
+	return lines
+}
+
+// marshalCSV writes lists as tables and everything else, errors above all, as
+// the JSON it would be otherwise.
+func marshalCSV(w io.Writer, v any) error {
+	t, ok := v.(table)
+	if !ok {
+		return json.NewEncoder(w).Encode(v)
+	}
+	cw := csv.NewWriter(w)
+	for _, line := range t.csvLines() {
+		for i, cell := range line {
+			line[i] = csvCell(cell)
+		}
+		if err := cw.Write(line); err != nil {
+			return fmt.Errorf("csv: %w", err)
+		}
+	}
+	cw.Flush()
+	return cw.Error()
+}
+
+// csvCell defuses what a spreadsheet would run as a formula: content of
+// strangers that starts with one of these is preceded by an apostrophe, which
+// spreadsheets take as "this is text".
+func csvCell(s string) string {
+	if s != "" && strings.ContainsRune("=+-@\t\r\n|%", rune(s[0])) {
+		return "'" + s
+	}
+	return s
+}

@@ -1,0 +1,165 @@
+package web
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/robotswatch/robotswatch/agents"
+)
+
+const (
+	// liveFor is how long the numbers of now are shown before they are asked
+	// for again.
+	liveFor = 5 * time.Second
+	// keptTags bounds for how many tags numbers are remembered.
+	keptTags = 32
+)
+
+// dayTally is how sites stood at the end of a day.
+type dayTally struct {
+	Day time.Time // its first instant, UTC
+	*tally
+}
+
+// numbers remembers what takes a while to count: the present for a moment,
+// past days until midnight. While it counts again others get what it has.
+type numbers struct {
+	mu   sync.Mutex
+	tags map[string]*tagNumbers
+}
+
+type tagNumbers struct {
+	mu      sync.Mutex
+	live    *tally
+	liveAt  time.Time
+	days    []dayTally
+	daysFor time.Time // the day whose past they are
+}
+
+// of gives the numbers of a tag, "" for all sites.
+func (n *numbers) of(tag string) *tagNumbers {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.tags == nil || len(n.tags) >= keptTags && n.tags[tag] == nil {
+		n.tags = map[string]*tagNumbers{}
+	}
+	if n.tags[tag] == nil {
+		n.tags[tag] = &tagNumbers{}
+	}
+	return n.tags[tag]
+}
+
+// now is how the sites with a tag stand, at most liveFor ago.
+func (s *Server) tallyNow(ctx context.Context, tag string) (*tally, error) {
+	t := s.numbers.of(tag)
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	now := s.deps.Now()
+	if t.live != nil && now.Sub(t.liveAt) < liveFor {
+		return t.live, nil
+	}
+	k := s.counter()
+	standings, err := s.deps.Store.Standings(ctx, tag)
+	if err != nil {
+		return nil, err
+	}
+	live := newTally()
+	for _, st := range standings {
+		if err := k.add(live, st, st.Sites); err != nil {
+			return nil, err
+		}
+	}
+	t.live, t.liveAt = live, now
+	return live, nil
+}
+
+// pastDays is how the sites with a tag stood at the end of each day before
+// today. The result is shared: read only.
+func (s *Server) pastDays(ctx context.Context, tag string) ([]dayTally, error) {
+	t := s.numbers.of(tag)
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	today := dayOf(s.deps.Now())
+	if t.daysFor.Equal(today) {
+		return t.days, nil
+	}
+	k := s.counter()
+	var days []dayTally
+	running := newTally()
+	var at time.Time
+	upTo := func(day time.Time) {
+		for !at.IsZero() && at.Before(day) {
+			days = append(days, dayTally{at, running.clone()})
+			at = at.AddDate(0, 0, 1)
+		}
+		at = day
+	}
+	for move, err := range s.deps.Store.StandingMoves(ctx, tag) {
+		if err != nil {
+			return nil, err
+		}
+		if !move.Day.Before(today) {
+			break
+		}
+		if move.Day.After(at) {
+			upTo(move.Day)
+		}
+		if err := k.add(running, move.Standing, move.Sites); err != nil {
+			return nil, err
+		}
+	}
+	upTo(today)
+	t.days, t.daysFor = days, today
+	return days, nil
+}
+
+// allDays is the past with today, as it stands, at the end.
+func (s *Server) allDays(ctx context.Context, tag string) ([]dayTally, error) {
+	live, err := s.tallyNow(ctx, tag)
+	if err != nil {
+		return nil, err
+	}
+	past, err := s.pastDays(ctx, tag)
+	if err != nil {
+		return nil, err
+	}
+	return append(past[:len(past):len(past)], dayTally{dayOf(s.deps.Now()), live}), nil
+}
+
+// daysAgo is the tally of a day that long before today, nil when nobody
+// looked then.
+func daysAgo(days []dayTally, n int) *tally {
+	if i := len(days) - 1 - n; i >= 0 {
+		return days[i].tally
+	}
+	return nil
+}
+
+func dayOf(t time.Time) time.Time { return t.UTC().Truncate(24 * time.Hour) }
+
+// counter counts by the settings that are in force now.
+func (s *Server) counter() *counter {
+	k := &counter{now: s.deps.Now(), effective: s.effective, groups: map[string][]string{}, known: map[likeness][]keyed{}}
+	for _, a := range s.deps.Judge.Settings().Catalogue.Agents {
+		k.groups[lower(a.Token)] = a.Groups
+	}
+	return k
+}
+
+// groupName words a group of the catalogue.
+func groupName(group string) string {
+	switch group {
+	case agents.GroupAI:
+		return "any AI crawler"
+	case agents.GroupTraining:
+		return "training"
+	case agents.GroupSearch:
+		return "AI search"
+	case agents.GroupAssistant:
+		return "assistants"
+	case agents.GroupAll:
+		return "any crawler"
+	}
+	return group
+}

@@ -1,0 +1,371 @@
+package web
+
+import (
+	"context"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/robotswatch/robotswatch/diff"
+	"github.com/robotswatch/robotswatch/fetch"
+	"github.com/robotswatch/robotswatch/robots"
+	"github.com/robotswatch/robotswatch/watcher"
+)
+
+const (
+	siteChanges  = 8   // changes shown on a site's page
+	siteTimeline = 40  // answers shown on it at once
+	siteSitemaps = 10  // sitemaps shown on it
+	siteVersions = 100 // versions offered for comparison
+)
+
+type sitePage struct {
+	Site                        watcher.Site
+	Lede                        string
+	Overdue                     bool
+	HTTP                        bool
+	Access                      []agentRow
+	Answer                      *watcher.Observation
+	Signals                     []robots.Signal
+	Sitemaps                    []string
+	MoreSitemaps                int
+	Changes                     []watcher.Change
+	Timeline                    []timelineEntry
+	OlderLink                   string
+	Versions                    []version
+	ComparePath                 string
+	BeforeOptions, AfterOptions []option
+	File                        *fileView
+	NoFile                      string
+}
+
+// agentRow is the access of an agent with the line that decides.
+type agentRow struct {
+	Agent  string
+	Access diff.Access
+	Rule   string
+	Line   int
+	More   int // further rules
+}
+
+type timelineEntry struct {
+	watcher.Observation
+	Words string
+	Span  string
+}
+
+// version is a policy that a site once had.
+type version struct {
+	Hash watcher.Hash
+	At   time.Time // first seen
+}
+
+func (s *Server) sitePage(r *http.Request) (view, error) {
+	ctx := r.Context()
+	site, err := s.findSite(ctx, r.PathValue("host"), r.URL.Query().Get("scheme"))
+	if err != nil {
+		return view{}, err
+	}
+	p := sitePage{Site: site, Overdue: s.overdue(site), HTTP: strings.HasPrefix(site.Origin, "http://")}
+	if !site.StateSince.IsZero() && site.State != fetch.Pending {
+		p.Lede = "since " + site.StateSince.UTC().Format("2 Jan 2006") + "."
+	}
+	text, err := s.lastPolicy(ctx, site)
+	if err != nil {
+		return view{}, err
+	}
+	if p.Access, err = s.agentRows(site, text); err != nil {
+		return view{}, err
+	}
+	if p.Changes, err = s.deps.Store.Changes(ctx, watcher.ChangeFilter{Site: site.Origin, Limit: siteChanges}); err != nil {
+		return view{}, err
+	}
+	if err := s.timeline(r, &p); err != nil {
+		return view{}, err
+	}
+	s.siteFile(&p, text)
+	return view{Name: "site", Title: displayHost(site.Origin), Section: "/sites", Feed: "?site=" + url.QueryEscape(site.Origin), Data: p}, nil
+}
+
+// agentRows gives each watched agent's access and, where rules decide, the
+// rule for an ordinary path or else the first that disallows something.
+func (s *Server) agentRows(site watcher.Site, text []byte) ([]agentRow, error) {
+	access, err := s.effective(site)
+	if err != nil {
+		return nil, err
+	}
+	in := diff.NewInput(text)
+	rows := make([]agentRow, len(access))
+	for i, a := range access {
+		rows[i] = agentRow{Agent: a.Agent, Access: a.Access}
+		if text == nil || a.Source != robots.SourceNamed && a.Source != robots.SourceWildcard {
+			continue
+		}
+		rules := in.Rules(s.agent(a.Agent))
+		decides := rules.Decide("/").Rule
+		for j := range rules.Rules {
+			if decides == nil && !rules.Rules[j].Allow {
+				decides = &rules.Rules[j]
+			}
+		}
+		if decides != nil {
+			rows[i].Rule, rows[i].Line, rows[i].More = decides.Text, decides.Line, len(rules.Rules)-1
+		}
+	}
+	return rows, nil
+}
+
+// timeline fills in what was answered when, and the versions among it.
+func (s *Server) timeline(r *http.Request, p *sitePage) error {
+	before, err := timeCursor(r.URL.Query().Get("cursor"))
+	if err != nil {
+		return err
+	}
+	runs, err := s.deps.Store.Observations(r.Context(), p.Site.Origin, time.Time{}, time.Time{}, siteVersions)
+	if err != nil {
+		return err
+	}
+	if len(runs) > 0 {
+		p.Answer = &runs[0]
+	}
+	p.Versions = versions(runs)
+	p.ComparePath = s.prefix + "/sites/" + url.PathEscape(strings.TrimPrefix(strings.TrimPrefix(p.Site.Origin, "https://"), "http://")) + "/compare"
+	for i, v := range p.Versions {
+		o := option{v.Hash.String(), v.At.UTC().Format("2006-01-02 15:04") + " · " + v.Hash.String()[:8], i == 1}
+		p.BeforeOptions = append(p.BeforeOptions, o)
+		o.Chosen = i == 0
+		p.AfterOptions = append(p.AfterOptions, o)
+	}
+	if !before.IsZero() {
+		if runs, err = s.deps.Store.Observations(r.Context(), p.Site.Origin, time.Time{}, before, siteTimeline+1); err != nil {
+			return err
+		}
+	}
+	for i, o := range runs {
+		if i == siteTimeline {
+			q := r.URL.Query()
+			q.Set("cursor", itoa(int(runs[i-1].At.UnixMilli())))
+			p.OlderLink = s.prefix + r.URL.Path + "?" + q.Encode()
+			break
+		}
+		p.Timeline = append(p.Timeline, timelineEntry{o, answerWords(o), spanWords(o)})
+	}
+	return nil
+}
+
+// versions lists distinct policies, the newest first.
+func versions(runs []watcher.Observation) []version {
+	var out []version
+	seen := map[watcher.Hash]int{}
+	for _, o := range runs {
+		if o.Body.IsZero() {
+			continue
+		}
+		if i, ok := seen[o.Body]; ok {
+			out[i].At = o.At
+			continue
+		}
+		seen[o.Body] = len(out)
+		out = append(out, version{o.Body, o.At})
+	}
+	return out
+}
+
+func answerWords(o watcher.Observation) string {
+	var words []string
+	if o.Status != 0 {
+		words = append(words, fmt.Sprintf("HTTP %d", o.Status))
+	}
+	if o.Reason != "" && o.Reason != fetch.Reason(fmt.Sprintf("http_%d", o.Status)) {
+		words = append(words, strings.ReplaceAll(string(o.Reason), "_", " "))
+	}
+	if !o.Body.IsZero() {
+		words = append(words, octets(o.Bytes)+", "+o.Body.String()[:8])
+	}
+	return visible(strings.Join(words, ", "))
+}
+
+func spanWords(o watcher.Observation) string {
+	d := o.LastAt.Sub(o.At)
+	switch {
+	case d < time.Minute:
+		return "seen once"
+	case d < 2*time.Hour:
+		return fmt.Sprintf("for %d minutes", int(d/time.Minute))
+	case d < 48*time.Hour:
+		return fmt.Sprintf("for %d hours", int(d/time.Hour))
+	}
+	return fmt.Sprintf("for %d days", int(d/(24*time.Hour)))
+}
+
+// siteFile shows the last good policy with remarks in place.
+func (s *Server) siteFile(p *sitePage, text []byte) {
+	switch {
+	case text == nil && p.Site.Readable == fetch.Absent:
+		p.NoFile = "The site has none."
+		return
+	case text == nil:
+		p.NoFile = "None has been seen yet."
+		return
+	}
+	f := robots.Parse(text, robots.Options{})
+	p.Signals = f.Signals
+	for i, m := range f.Sitemaps {
+		if i == siteSitemaps {
+			p.MoreSitemaps = len(f.Sitemaps) - i
+			break
+		}
+		p.Sitemaps = append(p.Sitemaps, m.URL)
+	}
+	p.File = showFile(text, remarks(text), 0, s.prefix+apiPath+"/sites/"+strings.Replace(hostPath(p.Site.Origin), "?", "/robots.txt?", 1))
+	if !strings.Contains(p.File.Raw, "/robots.txt") {
+		p.File.Raw += "/robots.txt"
+	}
+	if p.Site.State != fetch.Policy {
+		p.File.Intro = "The last good one, as seen until " + p.Site.ReadableAt.UTC().Format("2 Jan 2006 15:04") + "."
+	}
+}
+
+// remarks are sentences about lines, by line.
+func remarks(text []byte) map[int][]string {
+	by := map[int][]string{}
+	for _, w := range robots.Parse(text, robots.Options{}).Warnings {
+		by[w.Line] = append(by[w.Line], visible(w.Text))
+	}
+	return by
+}
+
+// rawFile serves the last good policy as it came, as plain text that no
+// browser may interpret.
+func (s *Server) rawFile(w http.ResponseWriter, r *http.Request) {
+	site, err := s.findSite(r.Context(), r.PathValue("host"), r.URL.Query().Get("scheme"))
+	var text []byte
+	if err == nil {
+		text, err = s.lastPolicy(r.Context(), site)
+	}
+	if err == nil && text == nil {
+		err = notFound("No robots.txt of this site is known.")
+	}
+	if err != nil {
+		e, ours := asAPIError(err)
+		if ours {
+			s.deps.Log.Error("raw file failed", "err", err)
+		}
+		writeAPIError(w, e)
+		return
+	}
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	w.Header().Set("Content-Security-Policy", "default-src 'none'; sandbox")
+	_, _ = w.Write(text) // the client may be gone
+}
+
+type comparePage struct {
+	Origin        string
+	Before, After string
+	Meaning       meaning
+	Nothing       string
+	Text          diffView
+}
+
+// meaning is what an edit means, as the template of the same name shows it.
+type meaning struct {
+	Agents         []diff.AgentChange
+	Signals        []diff.SignalChange
+	CrawlDelays    []diff.CrawlDelayChange
+	Added, Removed []string
+	NoEffect       []diff.NoEffect
+}
+
+func (m meaning) empty() bool {
+	return len(m.Agents)+len(m.Signals)+len(m.CrawlDelays)+len(m.Added)+len(m.Removed) == 0
+}
+
+// compare shows two versions of a site's robots.txt side by side: for every
+// agent of the catalogue and every one that either version names.
+func (s *Server) compare(r *http.Request) (view, error) {
+	ctx := r.Context()
+	site, err := s.findSite(ctx, r.PathValue("host"), r.URL.Query().Get("scheme"))
+	if err != nil {
+		return view{}, err
+	}
+	runs, err := s.deps.Store.Observations(ctx, site.Origin, time.Time{}, time.Time{}, 0)
+	if err != nil {
+		return view{}, err
+	}
+	p := comparePage{Origin: site.Origin}
+	var texts [2][]byte
+	for i, side := range []string{"before", "after"} {
+		var words string
+		if texts[i], words, err = s.versionOf(ctx, runs, r.URL.Query().Get(side)); err != nil {
+			return view{}, err
+		}
+		if i == 0 {
+			p.Before = words
+		} else {
+			p.After = words
+		}
+	}
+	before, after := diff.NewInput(texts[0]), diff.NewInput(texts[1])
+	list := s.catalogueAgents()
+	list = append(list, diff.Named(before, after, list)...)
+	rep := diff.Files(before, after, list)
+	p.Meaning = meaning{rep.Agents, rep.Signals, rep.CrawlDelays, rep.Sitemaps.Added, rep.Sitemaps.Removed, rep.NoEffect}
+	if p.Meaning.empty() {
+		p.Nothing = "Both mean the same for every crawler, over all paths."
+	}
+	p.Text = showDiff(diff.Text(texts[0], texts[1]))
+	return view{Name: "compare", Title: "Two versions of " + displayHost(site.Origin), Section: "/sites", Data: p}, nil
+}
+
+func (s *Server) catalogueAgents() []diff.Agent {
+	var out []diff.Agent
+	for _, a := range s.deps.Judge.Settings().Catalogue.Agents {
+		out = append(out, watcher.AgentOf(a))
+	}
+	return out
+}
+
+// versionOf finds a version among what the site answered: only those are
+// shown here, whatever else the store keeps.
+func (s *Server) versionOf(ctx context.Context, runs []watcher.Observation, sha string) ([]byte, string, error) {
+	h, err := parseHash(sha)
+	if err != nil {
+		return nil, "", err
+	}
+	for _, v := range versions(runs) {
+		if v.Hash == h {
+			text, err := s.deps.Store.Body(ctx, h)
+			return text, "first seen " + v.At.UTC().Format("2 Jan 2006 15:04"), err
+		}
+	}
+	return nil, "", notFound("The site has never had this version.")
+}
+
+func parseHash(text string) (h watcher.Hash, err error) {
+	b, err := hex.DecodeString(text)
+	if err != nil || len(b) != len(h) {
+		return h, badRequest("A version is named by its SHA-256 in hex.")
+	}
+	return watcher.Hash(b), nil
+}
+
+// bodyText gives the text of a version by its hash in hex; known is false
+// where there is none to show.
+func (s *Server) bodyText(ctx context.Context, sha string) (text []byte, known bool, err error) {
+	if sha == "" {
+		return nil, false, nil
+	}
+	h, err := parseHash(sha)
+	if err != nil {
+		return nil, false, fmt.Errorf("stored hash %q: %w", sha, err)
+	}
+	text, err = s.deps.Store.Body(ctx, h)
+	if errors.Is(err, watcher.ErrNotFound) {
+		return nil, false, nil
+	}
+	return text, err == nil, err
+}

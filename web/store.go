@@ -1,0 +1,61 @@
+package web
+
+import (
+	"context"
+	"iter"
+	"time"
+
+	"github.com/robotswatch/robotswatch/notify"
+	"github.com/robotswatch/robotswatch/watcher"
+)
+
+// Store is what pages and API read. Whatever is asked for by name and is not
+// there is watcher.ErrNotFound; lists are empty then. Values may be shared:
+// they are only read.
+type Store interface {
+	SiteStore
+	CountStore
+	ChangeStore
+	HistoryStore
+}
+
+// SiteStore reads sites as they stand.
+type SiteStore interface {
+	SiteByOrigin(ctx context.Context, origin string) (watcher.Site, error)
+	// Sites is a page of sites, by origin.
+	Sites(ctx context.Context, f watcher.SiteFilter) ([]watcher.Site, error)
+	// AccessSince tells for sites, by their ID, when access of an agent last
+	// changed; those where it never did are left out.
+	AccessSince(ctx context.Context, sites []int64, agent string) (map[int64]time.Time, error)
+}
+
+// CountStore counts sites.
+type CountStore interface {
+	// Standings counts the sites with a tag ("" for all) by what they have in
+	// common.
+	Standings(ctx context.Context, tag string) ([]watcher.Standing, error)
+	// StandingMoves walks how those numbers came about, day by day: each with
+	// the number of sites that came, or went where it is negative.
+	StandingMoves(ctx context.Context, tag string) iter.Seq2[watcher.StandingMove, error]
+	// Overdue counts sites that no check has finished for since then.
+	Overdue(ctx context.Context, since time.Time) (int, error)
+}
+
+// ChangeStore reads events and what became of them.
+type ChangeStore interface {
+	ChangeByID(ctx context.Context, id string) (watcher.Change, error)
+	// Changes is a page of events, newest first.
+	Changes(ctx context.Context, f watcher.ChangeFilter) ([]watcher.Change, error)
+	// Owed lists up to limit deliveries that are dead, or pending, oldest
+	// first.
+	Owed(ctx context.Context, status notify.Status, limit int) ([]notify.Delivery, error)
+}
+
+// HistoryStore reads what was seen.
+type HistoryStore interface {
+	// Body gives the bytes kept under a hash.
+	Body(ctx context.Context, h watcher.Hash) ([]byte, error)
+	// Observations gives up to limit runs of equal answers of a site that
+	// began in [since, until), newest first. Zero bounds and limits are none.
+	Observations(ctx context.Context, origin string, since, until time.Time, limit int) ([]watcher.Observation, error)
+}
