@@ -58,6 +58,13 @@ var stories = []story{
 	{"denied and back", "A 403 403 403/policy>denied 403 A/denied>policy"},
 	{"a page and back", "A html html html/policy>not_robots html A/not_robots>policy"},
 	{"from one unreadable state to another", "A 503 503 503/policy>unreachable 403 403 403/unreachable>denied A/denied>policy"},
+	{"round the unreadable states",
+		"A html html html/policy>not_robots 503 503 503/not_robots>unreachable html html html/unreachable>not_robots " +
+			"403 403 403/not_robots>denied html html html/denied>not_robots 403 403 403/not_robots>denied " +
+			"503 503 503/denied>unreachable B/unreachable>policy,A>B"},
+	{"denied, then gone, then denied again", "A 403 403 403/policy>denied 404 404 404/denied>absent,A>none 403 403 403/absent>denied 404 404 404/denied>absent"},
+	{"a page, then gone, then a page again", "A html html html/policy>not_robots 404 404 404/not_robots>absent,A>none html html html/absent>not_robots A/not_robots>policy,none>A"},
+	{"denied, then another policy", "A 403 403 403/policy>denied B/denied>policy,A>B"},
 	{"an outage interrupted by another answer", "A 503 503 503/policy>unreachable 403 503 503 A/unreachable>policy"},
 	{"never three alike, but never readable", "A 503 403 503 403 503 403 503 403 503/policy>unreachable A/unreachable>policy"},
 	{"an absent site goes down and comes back", "404 404 404 503 503 503/absent>unreachable 404 404 404/unreachable>absent"},
