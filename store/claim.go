@@ -135,3 +135,12 @@ func (s *Store) SetBack(ctx context.Context, by time.Duration) error {
 	}
 	return nil
 }
+
+// LastLook is when the latest look at any site finished.
+func (s *Store) LastLook(ctx context.Context) (time.Time, error) {
+	var last int64
+	if err := s.QueryRow(ctx, "SELECT COALESCE(MAX(last_check_at), 0) FROM sites").Scan(&last); err != nil {
+		return time.Time{}, fmt.Errorf("last look: %w", err)
+	}
+	return fromMillis(last), nil
+}

@@ -12,8 +12,8 @@ import (
 )
 
 const (
-	// pollEvery is how often due sites are asked for when there were none.
-	pollEvery = time.Second
+	// DefaultPoll is how often due sites are asked for when there were none.
+	DefaultPoll = time.Second
 	// minLease is how long a claimed site belongs to a daemon at least.
 	minLease = 10 * time.Minute
 	// farewell is how long a daemon that stops tries to record and release.
@@ -37,7 +37,7 @@ type Observer interface {
 	Recorded(results, lost int) // a batch was written
 }
 
-// Options of a Daemon. All but Observer, Committed, Clock and Log are needed.
+// Options of a Daemon. What stands above Observer is needed.
 type Options struct {
 	Store   Store
 	Fetcher Fetcher
@@ -51,6 +51,7 @@ type Options struct {
 	Observer  Observer
 	Committed func()           // called after changes were recorded, to wake their delivery
 	Clock     func() time.Time // the wall clock; nil is time.Now
+	Poll      time.Duration    // how often to ask for due sites; 0 is DefaultPoll
 	Log       *slog.Logger
 }
 
@@ -79,6 +80,9 @@ func New(o Options) (*Daemon, error) {
 	}
 	if o.Clock == nil {
 		o.Clock = time.Now
+	}
+	if o.Poll <= 0 {
+		o.Poll = DefaultPoll
 	}
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
@@ -121,6 +125,7 @@ func (d *Daemon) Run(ctx context.Context) error {
 	w := d.startWriter(ctx)
 	p := newPool(d, w)
 	clock := newSteady(d.opt.Clock)
+	d.catchUp(ctx)
 	poll := time.NewTimer(0)
 	defer poll.Stop()
 	for ctx.Err() == nil {
@@ -142,23 +147,20 @@ func (d *Daemon) Run(ctx context.Context) error {
 // again.
 func (d *Daemon) refill(ctx context.Context, p *pool, clock *steady) time.Duration {
 	if back := clock.setBack(); back > 0 {
-		d.opt.Log.Warn("the clock was set back, plans are moved with it", "by", back)
-		if err := d.opt.Store.SetBack(ctx, back); err != nil {
-			d.opt.Log.Error("cannot move plans", "error", err)
-		}
+		d.movePlans(ctx, back)
 	}
 	p.giveUp(ctx)
 	room := p.room()
 	if room == 0 {
 		d.round.Store(time.Now().UnixMilli())
-		return pollEvery
+		return d.opt.Poll
 	}
 	leases, err := d.opt.Store.Claim(ctx, d.opt.Clock(), room, d.lease)
 	if err != nil {
 		if ctx.Err() == nil {
 			d.opt.Log.Error("cannot claim due sites", "error", err)
 		}
-		return pollEvery
+		return d.opt.Poll
 	}
 	d.round.Store(time.Now().UnixMilli())
 	for _, l := range leases {
@@ -167,7 +169,26 @@ func (d *Daemon) refill(ctx context.Context, p *pool, clock *steady) time.Durati
 	if len(leases) == room {
 		return refillEvery
 	}
-	return pollEvery
+	return d.opt.Poll
+}
+
+// catchUp notices that the clock was set back while nobody ran.
+func (d *Daemon) catchUp(ctx context.Context) {
+	last, err := d.opt.Store.LastLook(ctx)
+	if err != nil {
+		d.opt.Log.Error("cannot compare the clock with the last look", "error", err)
+		return
+	}
+	if ahead := last.Sub(d.opt.Clock()); ahead >= setBackNotice {
+		d.movePlans(ctx, ahead)
+	}
+}
+
+func (d *Daemon) movePlans(ctx context.Context, back time.Duration) {
+	d.opt.Log.Warn("the clock was set back, plans are moved with it", "by", back)
+	if err := d.opt.Store.SetBack(ctx, back); err != nil {
+		d.opt.Log.Error("cannot move plans", "error", err)
+	}
 }
 
 // stop waits for the looks in flight, which end with the context, records

@@ -121,6 +121,17 @@ func (m *memStore) SetBack(_ context.Context, by time.Duration) error {
 	return nil
 }
 
+func (m *memStore) LastLook(context.Context) (last time.Time, err error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, s := range m.sites {
+		if s.site.LastCheckAt.After(last) {
+			last = s.site.LastCheckAt
+		}
+	}
+	return last, nil
+}
+
 func (m *memStore) Body(_ context.Context, h Hash) ([]byte, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
