@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/netip"
 	"net/url"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/net/publicsuffix"
@@ -27,8 +28,9 @@ const (
 // task is one claimed site on its way to a look.
 type task struct {
 	lease    Lease
-	hosts    [2]string // what politeness counts: registered domain, last known address
-	since    time.Time // when it was claimed
+	token    atomic.Int64 // of the lease, or of the one that replaced it
+	hosts    [2]string    // what politeness counts: registered domain, last known address
+	since    time.Time    // when it was claimed
 	urgent   bool
 	tries    int
 	unused   bool       // the look never happened
@@ -36,8 +38,13 @@ type task struct {
 }
 
 func newTask(l Lease) *task {
-	return &task{lease: l, hosts: [2]string{domainOf(l.Site.Origin), l.Site.Memory.Address}, since: time.Now()}
+	t := &task{lease: l, hosts: [2]string{domainOf(l.Site.Origin), l.Site.Memory.Address}, since: time.Now()}
+	t.token.Store(l.Token)
+	return t
 }
+
+// current is the lease as it is now.
+func (t *task) current() Lease { return Lease{Site: t.lease.Site, Token: t.token.Load()} }
 
 // domainOf gives the registered domain of an origin ("example.co.uk"), or its
 // IP address.
@@ -63,7 +70,8 @@ type pool struct {
 	d        *Daemon
 	writer   *writer
 	waiting  []*task // oldest due first
-	returned []Lease // to be released in the end
+	held     map[int64]*task
+	returned []Lease // to be released
 	busy     map[string]int
 	inFlight int
 	patient  bool // nobody else waits to be claimed
@@ -71,10 +79,19 @@ type pool struct {
 }
 
 func newPool(d *Daemon, w *writer) *pool {
-	return &pool{d: d, writer: w, busy: make(map[string]int), done: make(chan *task, d.opt.Concurrency)}
+	return &pool{d: d, writer: w, busy: make(map[string]int), held: make(map[int64]*task), done: make(chan *task, d.opt.Concurrency)}
 }
 
+// add takes a claimed site. One that is held already was claimed anew because
+// its lease ran out, as after a leap of the clock: it goes on under the new
+// lease, so that no site is looked at twice at once.
 func (p *pool) add(t *task) {
+	if old := p.held[t.lease.Site.ID]; old != nil {
+		old.token.Store(t.lease.Token)
+		t.tell(ErrBusy)
+		return
+	}
+	p.held[t.lease.Site.ID] = t
 	if t.urgent {
 		p.waiting = append([]*task{t}, p.waiting...)
 		return
@@ -104,7 +121,7 @@ func (p *pool) dispatch(ctx context.Context) {
 			break
 		}
 		if time.Since(t.since) > p.d.lease-p.d.look {
-			t.tell(ErrBusy) // the lease would run out during the look; the site is due again then
+			p.drop(t) // the lease would run out during the look; the site is due again then
 			continue
 		}
 		if !p.free(t) {
@@ -119,6 +136,12 @@ func (p *pool) dispatch(ctx context.Context) {
 	}
 	clear(p.waiting[len(kept):])
 	p.waiting = kept
+}
+
+// drop forgets a site that was not looked at.
+func (p *pool) drop(t *task) {
+	delete(p.held, t.lease.Site.ID)
+	t.tell(ErrBusy)
 }
 
 func (p *pool) free(t *task) bool {
@@ -145,6 +168,7 @@ func (p *pool) enter(t *task, n int) {
 // finished takes a task back whose look has ended.
 func (p *pool) finished(t *task) {
 	p.enter(t, -1)
+	delete(p.held, t.lease.Site.ID)
 	if !t.unused {
 		return
 	}
@@ -154,12 +178,12 @@ func (p *pool) finished(t *task) {
 		p.add(t)
 		return
 	}
-	p.returned = append(p.returned, t.lease)
-	t.tell(context.Canceled)
+	p.returned = append(p.returned, t.current())
+	t.tell(ErrBusy)
 }
 
-// giveUp puts off sites that wait long for crowded hosts when nobody else
-// could be claimed for their sake, and hands back what was not used.
+// giveUp hands back what was not used, and puts off sites that wait long for
+// crowded hosts, when nobody else could be claimed for their sake.
 func (p *pool) giveUp(ctx context.Context) {
 	if len(p.returned) > 0 {
 		if err := p.d.opt.Store.Release(ctx, p.returned); err == nil {
@@ -171,7 +195,9 @@ func (p *pool) giveUp(ctx context.Context) {
 	}
 	kept := p.waiting[:0]
 	for _, t := range p.waiting {
-		if time.Since(t.since) < patience || !p.writer.offer(p.d.putOff(t, patience)) {
+		if time.Since(t.since) >= patience && p.writer.offer(p.d.putOff(t, patience)) {
+			delete(p.held, t.lease.Site.ID)
+		} else {
 			kept = append(kept, t)
 		}
 	}
@@ -182,8 +208,8 @@ func (p *pool) giveUp(ctx context.Context) {
 // unused gives all leases that were not looked at.
 func (p *pool) unused() []Lease {
 	for _, t := range p.waiting {
-		p.returned = append(p.returned, t.lease)
-		t.tell(context.Canceled)
+		p.returned = append(p.returned, t.current())
+		t.tell(ErrBusy)
 	}
 	p.waiting = nil
 	return p.returned

@@ -50,7 +50,7 @@ func (d *Daemon) perform(ctx context.Context, t *task, w *writer) {
 		return
 	}
 	w.put(written{task: t, result: Result{
-		Lease: t.lease, Site: v.Site, Observation: v.Observation, Body: v.Body, Changes: d.route(v.Changes),
+		Lease: t.current(), Site: v.Site, Observation: v.Observation, Body: v.Body, Changes: d.route(v.Changes),
 	}})
 }
 
@@ -79,7 +79,7 @@ func (d *Daemon) putOff(t *task, by time.Duration) written {
 	site := t.lease.Site
 	spread := time.Duration(share(site.Origin, max(by.Milliseconds(), 1))) * time.Millisecond
 	site.NextCheckAt = d.opt.Clock().Add(by + spread).UTC()
-	return written{task: t, result: Result{Lease: t.lease, Site: site}}
+	return written{task: t, result: Result{Lease: t.current(), Site: site}}
 }
 
 // written is a result on its way to the store.
