@@ -88,7 +88,7 @@ func anySchedule() codec[string] {
 
 func fetchFields() []field[Config] {
 	proxy := func(_ *input, s string) (Secret, error) {
-		_, err := checkURL(s, "http", "https", "socks5", "socks5h")
+		_, err := checkURL(s, "http", "https", "socks5")
 		return newLocator(s), err
 	}
 	fields := []field[Config]{

@@ -14,12 +14,12 @@ func TestDurations(t *testing.T) {
 		"1d12h": 36 * time.Hour, "1.5d": 36 * time.Hour, "72h": 3 * day, "-1s": -time.Second, "250ms": 250 * time.Millisecond,
 	}
 	for s, want := range tests {
-		if got, err := parseDuration(s); err != nil || got != want {
+		if got, err := ParseDuration(s); err != nil || got != want {
 			t.Errorf("%q: got %v, %v, want %v", s, got, err, want)
 		}
 	}
 	for _, s := range []string{"", "d", "7", "seven days", "7 d", "1d-1h", "1e9d", "Infd", "NaNd", "1h1d", "7dd", "9999999d"} {
-		if got, err := parseDuration(s); err == nil {
+		if got, err := ParseDuration(s); err == nil {
 			t.Errorf("%q: got %v, want an error", s, got)
 		}
 	}
@@ -36,7 +36,7 @@ func TestDurationsComeBackAsTheyAreShown(t *testing.T) {
 	}
 	rapid.Check(t, func(t *rapid.T) {
 		d := time.Duration(rapid.Int64Range(0, int64(longest)).Draw(t, "d"))
-		if got, err := parseDuration(formatDuration(d)); err != nil || got != d {
+		if got, err := ParseDuration(formatDuration(d)); err != nil || got != d {
 			t.Fatalf("%v is shown as %q and read as %v, %v", d, formatDuration(d), got, err)
 		}
 	})

@@ -37,10 +37,10 @@ type chainCache struct {
 	known map[chainKey]span
 }
 
-// chainKey is truncated HMAC-SHA256.
-type chainKey [16]byte
+// chainKey is truncated HMAC-SHA256: 96 bits, which nobody can try offline.
+type chainKey [12]byte
 
-// span of time in Unix seconds, both ends included.
+// span of time in Unix seconds, the end not included.
 type span struct{ from, until uint32 }
 
 func newChainCache(trust time.Duration, roots *x509.CertPool) *chainCache {
@@ -132,7 +132,7 @@ func (c *chainCache) key(name string, chain []*x509.Certificate, epoch uint64) c
 		mac.Write(cert.Raw)
 	}
 	var sum [sha256.Size]byte
-	return chainKey(mac.Sum(sum[:0])[:16])
+	return chainKey(mac.Sum(sum[:0])[:len(chainKey{})])
 }
 
 func (c *chainCache) holds(key chainKey, now time.Time) bool {
@@ -149,8 +149,9 @@ func (c *chainCache) remember(key chainKey, now, until time.Time) {
 	if len(c.known) >= c.max {
 		c.makeRoom(now)
 	}
-	// From is rounded up and until down: never longer than what is true.
-	c.known[key] = span{uint32(now.Unix() + 1), uint32(until.Unix())}
+	// Certificates count in whole seconds, so that rounding down loses nothing
+	// at the start and stays on the safe side at the end.
+	c.known[key] = span{uint32(now.Unix()), uint32(until.Unix())}
 }
 
 // makeRoom drops a few entries, those that have ended first. Which others go

@@ -5,11 +5,12 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"net"
-	"net/http"
 	"net/netip"
 	"net/url"
 	"sync"
 	"time"
+
+	"golang.org/x/net/http2"
 
 	"github.com/robotswatch/robotswatch/netpolicy"
 )
@@ -71,7 +72,7 @@ type Client struct {
 	limit  *limiter
 	tls    *tls.Config
 	chains *chainCache
-	h2     *http.Transport
+	http2  *http2.Transport
 	now    func() time.Time
 	bufs   sync.Pool // *exchange
 
@@ -112,7 +113,7 @@ func New(s Settings) *Client {
 		decoders: newDecoders(),
 	}
 	c.tls = c.tlsConfig()
-	c.h2 = newH2Transport()
+	c.http2 = newHTTP2()
 	return c
 }
 

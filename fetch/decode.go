@@ -49,7 +49,7 @@ type decoded struct {
 	data  []byte // at most max octets; valid until the decoder is used again
 	lines []byte // data without a line that the limit cuts
 	more  bool   // the body goes on
-	bomb bool
+	bomb  bool
 }
 
 // with hands the decoded body to use. The body's octets are gone when use
