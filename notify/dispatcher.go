@@ -27,6 +27,7 @@ type Options struct {
 	Owner string
 	// Links makes the addresses in messages.
 	Links   Links
+	Router  *Router      // tells what a receiver asked for
 	Totals  TotalsSource // what digests tell of the state of things; nil leaves it out
 	Metrics *Metrics     // nil counts nothing
 	Log     *slog.Logger
@@ -54,7 +55,7 @@ func NewDispatcher(outbox Outbox, targets []Target, o Options) (*Dispatcher, err
 		}
 		w := &worker{
 			cfg: c, sender: t.Sender, outbox: outbox, owner: o.Owner,
-			links: o.Links, totals: o.Totals, metrics: o.Metrics,
+			links: o.Links, router: o.Router, totals: o.Totals, metrics: o.Metrics,
 			log:  o.Log.With("receiver", c.Name),
 			poke: make(chan struct{}, 1),
 		}

@@ -101,10 +101,7 @@ func (g *Gauges) collectSites(ctx context.Context, ch chan<- prometheus.Metric) 
 		return nil
 	}
 	ch <- gauge(g.desc.capped, 0)
-	return g.source.EachSite(ctx, func(s SiteSeries) error {
-		g.collectSite(s, ch)
-		return nil
-	})
+	return g.source.Series(ctx, func(s SiteSeries) { g.collectSite(s, ch) })
 }
 
 func (g *Gauges) collectSite(s SiteSeries, ch chan<- prometheus.Metric) {

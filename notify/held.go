@@ -98,6 +98,7 @@ func (w *worker) summarise(ctx context.Context, sel Selection) (*summary, error)
 			return nil, fmt.Errorf("read deliveries: %w", err)
 		}
 		for _, d := range list {
+			d.Change.Agents, _ = w.router.About(w.cfg.Name, d.Change)
 			s.add(d.GroupKey, d.Change)
 			sel.After = d.ID
 		}

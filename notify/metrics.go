@@ -20,6 +20,8 @@ const (
 	resultDead    = "dead"
 )
 
+var _ watcher.Observer = (*Metrics)(nil)
+
 // Metrics are the collectors of the daemon: counters that its parts feed, and
 // gauges read from the store at each scrape. A nil *Metrics counts nothing.
 type Metrics struct {
@@ -29,6 +31,8 @@ type Metrics struct {
 	accessChanges *prometheus.CounterVec
 	deliveries    *prometheus.CounterVec
 	storeErrors   prometheus.Counter
+	lost          prometheus.Counter
+	ownOutage     prometheus.Gauge
 	reloadOK      prometheus.Gauge
 	reloadAt      prometheus.Gauge
 
@@ -59,6 +63,12 @@ func NewMetrics(reg prometheus.Registerer, version, goVersion string) *Metrics {
 		storeErrors: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "robotswatch_store_errors_total", Help: "Failed operations of the store.",
 		}),
+		lost: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "robotswatch_results_lost_total", Help: "Looks that took longer than their lease and were not recorded.",
+		}),
+		ownOutage: prometheus.NewGauge(prometheus.GaugeOpts{
+			Name: "robotswatch_own_outage", Help: "1 while the daemon's own network seems to be down, so that failures are not held against sites.",
+		}),
 		reloadOK: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "robotswatch_config_last_reload_successful", Help: "Whether the last load of the configuration succeeded.",
 		}),
@@ -73,7 +83,7 @@ func NewMetrics(reg prometheus.Registerer, version, goVersion string) *Metrics {
 	})
 	info.Set(1)
 	reg.MustRegister(m.checks, m.fetchSeconds, m.changes, m.accessChanges, m.deliveries,
-		m.storeErrors, m.reloadOK, m.reloadAt, info)
+		m.storeErrors, m.lost, m.ownOutage, m.reloadOK, m.reloadAt, info)
 	for _, s := range outcomeStates {
 		m.checks.WithLabelValues(string(s))
 	}
@@ -158,8 +168,30 @@ func (m *Metrics) Changed(c watcher.Change) {
 	}
 }
 
+// OwnOutage says whether the daemon's own network is down.
+func (m *Metrics) OwnOutage(on bool) {
+	if m == nil {
+		return
+	}
+	m.ownOutage.Set(0)
+	if on {
+		m.ownOutage.Set(1)
+	}
+}
+
+// Recording does nothing: the store itself tells of each failed attempt, see
+// StoreFailed.
+func (m *Metrics) Recording(error) {}
+
+// Recorded counts results that came too late to be recorded.
+func (m *Metrics) Recorded(_, lost int) {
+	if m != nil {
+		m.lost.Add(float64(lost))
+	}
+}
+
 // StoreFailed counts a failed operation of the store.
-func (m *Metrics) StoreFailed() {
+func (m *Metrics) StoreFailed(error) {
 	if m != nil {
 		m.storeErrors.Inc()
 	}
@@ -193,8 +225,8 @@ type StateSource interface {
 	AgentTotals(ctx context.Context) ([]AgentTotal, error)
 	// Overdue counts those without a finished look since the time given.
 	Overdue(ctx context.Context, since time.Time) (int, error)
-	// EachSite calls f for each.
-	EachSite(ctx context.Context, f func(SiteSeries) error) error
+	// Series calls f for each.
+	Series(ctx context.Context, f func(SiteSeries)) error
 	// Pending counts pending deliveries by receiver, and gives when the oldest
 	// was recorded.
 	Pending(ctx context.Context) (byReceiver map[string]int, oldest time.Time, err error)

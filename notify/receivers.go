@@ -38,7 +38,7 @@ func newSender(c ReceiverConfig, m Means) (Sender, error) {
 	client := netpolicy.Client(policy, timeout)
 	switch c.Type {
 	case TypeSlack:
-		return NewSlack(c.Slack, client, m.Bodies)
+		return NewSlack(c.Slack, client, m.Bodies, m.Links)
 	case TypeWebhook:
 		return NewWebhook(c.Webhook, client)
 	case TypeLog:

@@ -94,6 +94,28 @@ func (r *Router) Route(c watcher.Change) (receivers []string, groupKey string) {
 	return receivers, GroupKey(c)
 }
 
+// About splits the agents of a change into those that the receiver asked for
+// (the watched ones when it asked for none in particular) and the others. All
+// are in the first list when it would be empty otherwise.
+func (r *Router) About(receiver string, c watcher.Change) (asked, others []diff.AgentChange) {
+	i := slices.IndexFunc(r.routes, func(rt route) bool { return rt.name == receiver })
+	if i < 0 || r.routes[i].agents == nil {
+		asked, others = c.Agents[:c.WatchedFirst], c.Agents[c.WatchedFirst:]
+	} else {
+		for _, a := range c.Agents {
+			if r.routes[i].agents[strings.ToLower(a.Agent)] {
+				asked = append(asked, a)
+			} else {
+				others = append(others, a)
+			}
+		}
+	}
+	if len(asked) == 0 {
+		return c.Agents, nil
+	}
+	return asked, others
+}
+
 func (rt *route) wants(c watcher.Change) bool {
 	if !slices.Contains(rt.kinds, c.Kind) || !rt.severe(c) || !rt.tagged(c.Tags) {
 		return false

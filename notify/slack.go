@@ -33,12 +33,13 @@ type slackSender struct {
 	client *http.Client
 	api    *slack.Client // nil: by incoming webhook
 	bodies Bodies
+	links  Links
 }
 
 // NewSlack makes the sender of a Slack receiver. bodies may be nil: no text
 // diffs then.
-func NewSlack(cfg SlackConfig, client *http.Client, bodies Bodies) (Sender, error) {
-	s := &slackSender{cfg: cfg, client: client, bodies: bodies}
+func NewSlack(cfg SlackConfig, client *http.Client, bodies Bodies, links Links) (Sender, error) {
+	s := &slackSender{cfg: cfg, client: client, bodies: bodies, links: links}
 	switch {
 	case cfg.WebhookURL.IsSet() && cfg.Token.IsSet():
 		return nil, errors.New("give webhook_url, or token and channel, not both")
@@ -97,7 +98,7 @@ func (s *slackSender) endOutage(ctx context.Context, m Message) {
 	if m.Ends == nil || json.Unmarshal([]byte(m.EndsReceipt), &r) != nil || r.TS == "" {
 		return
 	}
-	old := changeMessage([]watcher.Change{*m.Ends}, Totals{Sites: 1, Deliveries: 1}, Links{})
+	old := changeMessage([]watcher.Change{*m.Ends}, Totals{Sites: 1, Deliveries: 1}, s.links, nil)
 	old.Text.Title = cut("Over: "+old.Text.Title, maxTitle)
 	old.Text.Sections = append([]Section{{Lines: []Line{{bold(fmt.Sprintf("Over since %s, after %s.",
 		clock(m.At), duration(m.At.Sub(m.Ends.At))))}}}}, old.Text.Sections...)

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/robotswatch/robotswatch/diff"
+	"github.com/robotswatch/robotswatch/internal/visible"
 	"github.com/robotswatch/robotswatch/watcher"
 )
 
@@ -184,7 +185,7 @@ func (s *summary) tagsSection() Section {
 		return cmp.Or(cmp.Compare(s.tags[b], s.tags[a]), cmp.Compare(a, b))
 	})
 	sec.Lines = capped(tags, func(t string) Line {
-		return Line{bold(visible(t, maxAgentShown)), plain(": " + count(s.tags[t], "change"))}
+		return Line{bold(visible.Short(t, maxAgentShown)), plain(": " + count(s.tags[t], "change"))}
 	})
 	return sec
 }

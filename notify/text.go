@@ -3,8 +3,9 @@ package notify
 import (
 	"fmt"
 	"strings"
-	"unicode"
 	"unicode/utf8"
+
+	"github.com/robotswatch/robotswatch/internal/visible"
 )
 
 // Text is what a message says, apart from how a receiver writes it: a title,
@@ -57,55 +58,6 @@ const (
 	maxAgentShown = 60
 	maxValueShown = 200
 )
-
-// visible makes control, formatting and invisible characters show as escapes
-// (\n, \x1b, \u202e), so that text from strangers cannot reorder, hide or
-// break what stands around it, and cuts it to n characters as shown with an
-// ellipsis at the cut. Invalid UTF-8 shows as octets (\xff).
-func visible(s string, n int) string {
-	var b strings.Builder
-	count := 0
-	for i := 0; i < len(s); {
-		r, size := utf8.DecodeRuneInString(s[i:])
-		shown := s[i : i+size]
-		switch {
-		case r == utf8.RuneError && size == 1:
-			shown = fmt.Sprintf(`\x%02x`, s[i])
-		case r == '\n':
-			shown = `\n`
-		case r == '\r':
-			shown = `\r`
-		case r == '\t':
-			shown = `\t`
-		case r < 0x20 || r >= 0x7f && r < 0xa0:
-			shown = fmt.Sprintf(`\x%02x`, r)
-		case r <= 0x7e:
-		case hidden(r):
-			shown = fmt.Sprintf(`\u%04x`, r)
-			if r > 0xffff {
-				shown = fmt.Sprintf(`\U%08x`, r)
-			}
-		}
-		w := utf8.RuneCountInString(shown)
-		if count+w > n-1 && (count+w > n || i+size < len(s)) {
-			b.WriteRune('…')
-			return b.String()
-		}
-		b.WriteString(shown)
-		count += w
-		i += size
-	}
-	return b.String()
-}
-
-// hidden reports whether a character shows nothing of itself, or changes how
-// others are shown.
-func hidden(r rune) bool {
-	return !unicode.IsGraphic(r) || // controls, formats, unassigned, private use
-		unicode.Is(unicode.Zs, r) && r != ' ' || // spaces that look like the usual one
-		unicode.Is(unicode.Variation_Selector, r) ||
-		unicode.Is(unicode.Other_Default_Ignorable_Code_Point, r)
-}
 
 // cut shortens a title or sentence of ours to n characters.
 func cut(s string, n int) string {
@@ -239,7 +191,7 @@ func visibleLines(s string) string {
 			if i > 0 {
 				b.WriteByte('\t')
 			}
-			b.WriteString(visible(part, 1<<30))
+			b.WriteString(visible.Text(part))
 		}
 		if end {
 			b.WriteByte('\n')

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/robotswatch/robotswatch/diff"
+	"github.com/robotswatch/robotswatch/internal/visible"
 	"github.com/robotswatch/robotswatch/watcher"
 )
 
@@ -23,8 +24,9 @@ const (
 )
 
 // changeMessage tells one change, or many that say the same; list has the
-// first of them and is not empty.
-func changeMessage(list []watcher.Change, t Totals, l Links) Message {
+// first of them and is not empty. Others are agents that changed too, which
+// the receiver did not ask for.
+func changeMessage(list []watcher.Change, t Totals, l Links, others []diff.AgentChange) Message {
 	list = slices.Clone(list)
 	for i := range list {
 		if list[i].Link == "" {
@@ -35,11 +37,11 @@ func changeMessage(list []watcher.Change, t Totals, l Links) Message {
 	m := Message{Kind: MessageChange, ID: c.ID, At: c.At, Severity: c.Severity, Changes: list, Totals: t}
 	m.Text.Title = title(c, t.Sites)
 	if t.Sites > 1 {
-		m.Text.Sections = append(m.Text.Sections, details(c)...)
+		m.Text.Sections = append(m.Text.Sections, details(c, others)...)
 		m.Text.Sections = append(m.Text.Sections, sitesSection(list, t, l))
 	} else {
 		m.Text.Sections = append(m.Text.Sections, Section{Lines: []Line{siteLine(c, l)}})
-		m.Text.Sections = append(m.Text.Sections, details(c)...)
+		m.Text.Sections = append(m.Text.Sections, details(c, others)...)
 	}
 	m.Text.Sections = append(m.Text.Sections, causeSection(c))
 	m.Text.Footer = footer(c, t, l)
@@ -115,7 +117,7 @@ func signalName(s string) string {
 	case "disallowaitraining":
 		return "DisallowAITraining"
 	}
-	return visible(s, maxAgentShown)
+	return visible.Short(s, maxAgentShown)
 }
 
 func crawlDelayVerdict(list []diff.CrawlDelayChange) verdict {
@@ -180,10 +182,10 @@ func sitesSection(list []watcher.Change, t Totals, l Links) Section {
 	return s
 }
 
-func details(c watcher.Change) []Section {
+func details(c watcher.Change, others []diff.AgentChange) []Section {
 	switch c.Kind {
 	case watcher.KindAccess:
-		return accessDetails(c)
+		return accessDetails(c, others)
 	case watcher.KindState:
 		return []Section{{Lines: stateLines(c)}}
 	case watcher.KindSignal:
@@ -207,7 +209,7 @@ func signalLines(list []diff.SignalChange) []Line {
 			line = append(line, plain(" for "+agentName(s.Scope)))
 		}
 		if s.Path != "" {
-			line = append(line, plain(" on "), code(visible(s.Path, maxPathShown)))
+			line = append(line, plain(" on "), code(visible.Short(s.Path, maxPathShown)))
 		}
 		return append(line, plain(": "), value(s.Before), plain(" → "), value(s.After))
 	})
@@ -218,7 +220,7 @@ func value(s string) Span {
 	if s == "" {
 		return plain("none")
 	}
-	return code(visible(s, maxValueShown))
+	return code(visible.Short(s, maxValueShown))
 }
 
 func crawlDelayLines(list []diff.CrawlDelayChange) []Line {
@@ -232,7 +234,7 @@ func sitemapLines(s *diff.SitemapsChange) []Line {
 		return nil
 	}
 	show := func(word string) func(string) Line {
-		return func(u string) Line { return Line{plain(word + " "), code(visible(u, maxPathShown))} }
+		return func(u string) Line { return Line{plain(word + " "), code(visible.Short(u, maxPathShown))} }
 	}
 	return append(capped(s.Added, show("added")), capped(s.Removed, show("removed"))...)
 }
@@ -286,12 +288,12 @@ func footer(c watcher.Change, t Totals, l Links) Line {
 	if t.Sites > 1 {
 		line[0].Text = "first seen " + clock(c.At) + " · " + string(c.Severity)
 	}
-	return append(line, plain(" · "), code(visible(c.ID, 40)))
+	return append(line, plain(" · "), code(visible.Short(c.ID, 40)))
 }
 
 // siteName shows an origin as people write it: https left out.
 func siteName(origin string) string {
-	return visible(strings.TrimPrefix(origin, "https://"), maxValueShown)
+	return visible.Short(strings.TrimPrefix(origin, "https://"), maxValueShown)
 }
 
 // agentName shows a token; "*" is everyone that no group names.
@@ -299,11 +301,11 @@ func agentName(token string) string {
 	if token == "*" {
 		return "all others (*)"
 	}
-	return visible(token, maxAgentShown)
+	return visible.Short(token, maxAgentShown)
 }
 
 func vendorName(v string) string {
-	v = visible(v, 40)
+	v = visible.Short(v, 40)
 	if v == "" {
 		return v
 	}
@@ -313,7 +315,7 @@ func vendorName(v string) string {
 func visibleAll(list []string, n int) []string {
 	out := make([]string, len(list))
 	for i, s := range list {
-		out[i] = visible(s, n)
+		out[i] = visible.Short(s, n)
 	}
 	return out
 }

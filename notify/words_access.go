@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/robotswatch/robotswatch/diff"
+	"github.com/robotswatch/robotswatch/internal/visible"
 	"github.com/robotswatch/robotswatch/robots"
 	"github.com/robotswatch/robotswatch/watcher"
 )
@@ -139,18 +140,25 @@ func sourceName(s robots.Source) string {
 	return "never seen"
 }
 
-func accessDetails(c watcher.Change) []Section {
+func accessDetails(c watcher.Change, others []diff.AgentChange) []Section {
 	var sections []Section
-	list := outcomes(c.Agents)
-	for i, o := range list {
-		if i == maxOutcomesListed {
-			rest := 0
-			for _, o := range list[i:] {
-				rest += len(o.agents)
-			}
-			return append(sections, Section{Lines: []Line{{plain("and other changes for " + count(rest, "more agent"))}}})
+	var rest []diff.AgentChange
+	for i, o := range outcomes(c.Agents) {
+		if i < maxOutcomesListed {
+			sections = append(sections, outcomeSection(o))
+		} else {
+			rest = append(rest, o.agents...)
 		}
-		sections = append(sections, outcomeSection(o))
+	}
+	var lines []Line
+	if len(rest) > 0 {
+		lines = append(lines, Line{plain("Other changes: " + outcome{agents: rest}.names(maxAgentsListed))})
+	}
+	if len(others) > 0 {
+		lines = append(lines, Line{plain("Changed too, not asked for here: " + outcome{agents: others}.names(maxAgentsListed))})
+	}
+	if lines != nil {
+		sections = append(sections, Section{Lines: lines})
 	}
 	return sections
 }
@@ -246,7 +254,7 @@ func deciding(list []diff.AgentChange) []entry {
 
 // entryLine: "newly blocked, e.g. /private/x, by line 12: Disallow: /private/"
 func entryLine(e entry) Line {
-	line := Line{plain("newly blocked, e.g. "), code(visible(e.Example, maxPathShown))}
+	line := Line{plain("newly blocked, e.g. "), code(visible.Short(e.Example, maxPathShown))}
 	if e.allowed {
 		line[0].Text = "newly allowed, e.g. "
 	}
@@ -260,14 +268,14 @@ func entryLine(e entry) Line {
 	if e.Line != nil {
 		by += "line " + thousands(*e.Line) + ": "
 	}
-	return append(line, plain(by), code(visible(*e.Rule, maxRuleShown)))
+	return append(line, plain(by), code(visible.Short(*e.Rule, maxRuleShown)))
 }
 
 // notes are the distinct notes of agents, at most two.
 func notes(list []diff.AgentChange) []string {
 	var out []string
 	for _, a := range list {
-		n := strings.TrimSpace(visible(a.Note, 300))
+		n := strings.TrimSpace(visible.Short(a.Note, 300))
 		if n != "" && !slices.Contains(out, n) && len(out) < 2 {
 			out = append(out, n)
 		}

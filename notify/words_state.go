@@ -2,6 +2,7 @@ package notify
 
 import (
 	"github.com/robotswatch/robotswatch/fetch"
+	"github.com/robotswatch/robotswatch/internal/visible"
 	"github.com/robotswatch/robotswatch/watcher"
 )
 
@@ -48,9 +49,9 @@ func stateLines(c watcher.Change) []Line {
 		line := Line{plain("Seen: ")}
 		switch {
 		case c.Detail != "":
-			line = append(line, code(visible(c.Detail, maxValueShown)))
+			line = append(line, code(visible.Short(c.Detail, maxValueShown)))
 		default:
-			line = append(line, code(visible(string(c.Reason), maxValueShown)))
+			line = append(line, code(visible.Short(string(c.Reason), maxValueShown)))
 		}
 		lines = append(lines, line)
 	}

@@ -37,6 +37,7 @@ type worker struct {
 	outbox  Outbox
 	owner   string
 	links   Links
+	router  *Router
 	totals  TotalsSource
 	digest  cron.Schedule
 	metrics *Metrics
@@ -165,7 +166,7 @@ func (w *worker) eachRound(ctx context.Context, now time.Time) (more bool, err e
 		}
 		one := Selection{Receiver: w.cfg.Name, ID: d.ID, Due: now}
 		t := Totals{Deliveries: 1, Sites: 1, UpTo: d.ID, First: d.CreatedAt, Last: d.CreatedAt, Attempts: d.Attempts}
-		m := changeMessage([]watcher.Change{d.Change}, t, w.links)
+		m := changeMessage([]watcher.Change{d.Change}, t, w.links, nil)
 		ok, err := w.deliver(ctx, one, t, m, nil)
 		if err != nil || !ok {
 			return false, err
@@ -233,7 +234,9 @@ func (w *worker) compose(ctx context.Context, sel Selection) (Message, Totals, e
 	if len(list) == 0 {
 		return Message{}, Totals{}, nil
 	}
-	m := changeMessage(changesOf(list), t, w.links)
+	asked, others := w.router.About(w.cfg.Name, list[0].Change)
+	list[0].Change.Agents = asked
+	m := changeMessage(changesOf(list), t, w.links, others)
 	if first := list[0].Change; first.Kind == watcher.KindState && t.Sites == 1 && first.State.After.Readable() {
 		receipt, before, err := w.outbox.Receipt(ctx, w.cfg.Name, first.Site, list[0].ID)
 		switch {

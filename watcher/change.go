@@ -58,7 +58,7 @@ type Change struct {
 	Kind         Kind                    `json:"kind"`
 	Severity     Severity                `json:"severity"`
 	Summary      string                  `json:"summary"` // "GPTBot, CCBot now blocked"
-	Agents       []diff.AgentChange      `json:"agents"`  // never null
+	Agents       []diff.AgentChange      `json:"agents"`  // never null; the watched ones first
 	State        StateChange             `json:"state"`
 	Reason       fetch.Reason            `json:"reason,omitempty"` // state events: why
 	Detail       string                  `json:"detail,omitempty"`
@@ -68,10 +68,11 @@ type Change struct {
 	Signals      []diff.SignalChange     `json:"signals,omitempty"`
 	CrawlDelays  []diff.CrawlDelayChange `json:"crawl_delays,omitempty"`
 	Sitemaps     *diff.SitemapsChange    `json:"sitemaps,omitempty"`
-	Managed      string                  `json:"managed,omitempty"`  // the change lies in a block managed by this vendor
-	Unstable     string                  `json:"unstable,omitempty"` // "began" or "settled" for a flapping site
-	Watched      bool                    `json:"watched"`            // touches an agent that is watched on the site, or is not about agents
-	Expected     string                  `json:"expected,omitempty"` // note of the expectation that announced it
+	Managed      string                  `json:"managed,omitempty"`       // the change lies in a block managed by this vendor
+	Unstable     string                  `json:"unstable,omitempty"`      // "began" or "settled" for a flapping site
+	WatchedFirst int                     `json:"watched_first,omitempty"` // so many of Agents, from the first, are watched on the site
+	Watched      bool                    `json:"watched"`                 // touches an agent that is watched on the site, or is not about agents
+	Expected     string                  `json:"expected,omitempty"`      // note of the expectation that announced it
 	Backfilled   bool                    `json:"backfilled"`
 	Link         string                  `json:"link"`
 }

@@ -214,7 +214,10 @@ func (b *builder) accessEvent(base Change, t Transition, moved []diff.AgentChang
 		return rank(b.watch, x) - rank(b.watch, y)
 	})
 	base.Kind, base.Severity, base.Agents = KindAccess, severityOf(moved), moved
-	base.Watched = b.watch.Has(moved[0].Agent)
+	for base.WatchedFirst < len(moved) && b.watch.Has(moved[base.WatchedFirst].Agent) {
+		base.WatchedFirst++
+	}
+	base.Watched = base.WatchedFirst > 0
 	base.Summary = summariseAgents(b.about(moved)) + causeNote(t, base)
 	b.add(base)
 }
@@ -288,7 +291,7 @@ func (b *builder) relisted() {
 		return
 	}
 	b.add(Change{
-		Kind: KindAccess, Severity: severityOf(moved), Agents: moved, Watched: true,
+		Kind: KindAccess, Severity: severityOf(moved), Agents: moved, WatchedFirst: len(moved), Watched: true,
 		Summary: summariseAgents(moved) + ": what we know of the agent changed, not the file",
 		State:   StateChange{b.site.State, b.site.State}, Cause: CauseAgentList,
 		BeforeSHA256: b.site.Body.String(), AfterSHA256: b.site.Body.String(),

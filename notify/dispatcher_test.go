@@ -1,0 +1,419 @@
+package notify_test
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/robotswatch/robotswatch/notify"
+	"github.com/robotswatch/robotswatch/watcher"
+)
+
+func people(name string) notify.ReceiverConfig {
+	return notify.ReceiverConfig{Name: name, Type: notify.TypeLog, GroupWait: 30 * time.Second}
+}
+
+func machine(name string) notify.ReceiverConfig {
+	return notify.ReceiverConfig{Name: name, Type: notify.TypeWebhook}
+}
+
+func TestChangesThatSayTheSameAreOneMessage(t *testing.T) {
+	simulate(t, func(t *testing.T) {
+		w, box := newWorld(t, 400), &inbox{}
+		d := w.deliver([]notify.Target{{Config: people("r"), Sender: box}})
+		defer w.run(d)()
+		for i := range 312 {
+			c := blocks(i, "GPTBot", "CCBot", "ClaudeBot", "Bytespider", "Amazonbot")
+			c.Managed = "cloudflare"
+			w.record(c)
+		}
+		w.record(blocks(320, "GPTBot"))
+		d.Poke()
+		time.Sleep(29 * time.Second)
+		if n := len(box.titles()); n != 0 {
+			t.Fatalf("%d messages before group_wait is over", n)
+		}
+		time.Sleep(2 * time.Second)
+		want := []string{
+			"312 sites now block GPTBot, CCBot, ClaudeBot and 2 more: Cloudflare-managed rules",
+			"GPTBot now blocked on site320.example",
+		}
+		if got := box.titles(); !slices.Equal(got, want) {
+			t.Errorf("got %q, want %q", got, want)
+		}
+		text := box.messages[0].Text.Plain()
+		for _, want := range []string{"site9.example", "and 302 more", "https://robots.example/changes?", "line 12: Disallow: /"} {
+			if !strings.Contains(text, want) {
+				t.Errorf("the message lacks %q:\n%s", want, text)
+			}
+		}
+		if p := w.pending(); len(p) != 0 {
+			t.Errorf("pending %v", p)
+		}
+	})
+}
+
+func TestAGroupThatGrowsIsHeldForAWhileOnly(t *testing.T) {
+	simulate(t, func(t *testing.T) {
+		w, box := newWorld(t, 100), &inbox{}
+		d := w.deliver([]notify.Target{{Config: people("r"), Sender: box}})
+		defer w.run(d)()
+		start := time.Now()
+		for i := range 30 {
+			w.record(blocks(i, "GPTBot"))
+			d.Poke()
+			time.Sleep(20 * time.Second)
+		}
+		time.Sleep(time.Minute)
+		if len(box.messages) < 2 || len(box.messages) > 5 {
+			t.Fatalf("messages %q, want a few", box.titles())
+		}
+		if first := box.at[0].Sub(start); first > 151*time.Second {
+			t.Errorf("the first message came after %v, want at most five times group_wait", first)
+		}
+		sum := 0
+		for _, m := range box.messages {
+			sum += m.Totals.Deliveries
+		}
+		if sum != 30 {
+			t.Errorf("%d changes told, want 30", sum)
+		}
+	})
+}
+
+func TestOneDeadReceiverDelaysNoOther(t *testing.T) {
+	simulate(t, func(t *testing.T) {
+		w, good := newWorld(t, 10), &inbox{}
+		hang := &inbox{answer: func(notify.Message) error { time.Sleep(10 * time.Second); return errors.New("no answer") }}
+		d := w.deliver([]notify.Target{{Config: machine("hang"), Sender: hang}, {Config: machine("good"), Sender: good}})
+		defer w.run(d)()
+		for i := range 10 {
+			w.record(blocks(i, "GPTBot"))
+		}
+		d.Poke()
+		time.Sleep(time.Second)
+		if len(good.messages) != 10 {
+			t.Errorf("%d of 10 arrived beside a receiver that hangs", len(good.messages))
+		}
+	})
+}
+
+func TestOrderWithinASiteSurvivesFailures(t *testing.T) {
+	for _, config := range []notify.ReceiverConfig{machine("r"), people("r")} {
+		t.Run(config.Type, func(t *testing.T) {
+			simulate(t, func(t *testing.T) {
+				w := newWorld(t, 3)
+				box := &inbox{}
+				fail := 0
+				box.answer = func(m notify.Message) error {
+					if fail++; fail%3 != 0 {
+						return errors.New("not now")
+					}
+					return nil
+				}
+				d := w.deliver([]notify.Target{{Config: config, Sender: box}})
+				defer w.run(d)()
+				var want []string
+				for i := range 12 {
+					c := blocks(0, "GPTBot")
+					if i%2 == 1 {
+						c = frees(0, "GPTBot")
+					}
+					want = append(want, w.record(c)[0].ID)
+					w.record(blocks(1+i%2, fmt.Sprintf("Bot%d", i)))
+					d.Poke()
+					time.Sleep(10 * time.Second)
+				}
+				time.Sleep(24 * time.Hour)
+				var got []string
+				for _, m := range box.messages {
+					if m.Changes[0].Site == origin(0) {
+						got = append(got, m.ID)
+					}
+				}
+				if !slices.Equal(got, want) {
+					t.Errorf("got %v\nwant %v", got, want)
+				}
+				if len(w.pending()) != 0 {
+					t.Errorf("pending %v", w.pending())
+				}
+			})
+		})
+	}
+}
+
+// A receiver that is away for 70 hours gets everything; after 73 it is too
+// late, and that is visible.
+func TestMaxAge(t *testing.T) {
+	for _, tc := range []struct {
+		away time.Duration
+		sent int
+	}{{70 * time.Hour, 40}, {73 * time.Hour, 0}} {
+		for _, config := range []notify.ReceiverConfig{machine("r"), people("r")} {
+			t.Run(fmt.Sprint(tc.away, config.Type), func(t *testing.T) {
+				simulate(t, func(t *testing.T) {
+					w := newWorld(t, 40)
+					back := time.Now().Add(tc.away)
+					box := &inbox{answer: func(notify.Message) error {
+						if time.Now().Before(back) {
+							return errors.New("connection refused")
+						}
+						return nil
+					}}
+					d := w.deliver([]notify.Target{{Config: config, Sender: box}})
+					defer w.run(d)()
+					for i := range 40 {
+						w.record(blocks(i, fmt.Sprintf("Bot%d", i)))
+					}
+					d.Poke()
+					time.Sleep(80 * time.Hour)
+					if len(box.messages) != tc.sent {
+						t.Errorf("%d arrived, want %d", len(box.messages), tc.sent)
+					}
+					if len(w.pending()) != 0 {
+						t.Errorf("pending %v", w.pending())
+					}
+					dead, err := w.store.ListDeliveries(t.Context(), deadOnes)
+					if err != nil || len(dead) != 40-tc.sent {
+						t.Errorf("%d dead, want %d (%v)", len(dead), 40-tc.sent, err)
+					}
+					for _, x := range dead {
+						if !strings.Contains(x.LastError, "given up after 72h0m0s: connection refused") {
+							t.Errorf("reason %q", x.LastError)
+						}
+					}
+					if box.attempts > 5000 {
+						t.Errorf("%d attempts in %v", box.attempts, tc.away)
+					}
+				})
+			})
+		}
+	}
+}
+
+func TestPermanentRefusalIsDeadAtOnce(t *testing.T) {
+	simulate(t, func(t *testing.T) {
+		w := newWorld(t, 2)
+		box := &inbox{answer: func(m notify.Message) error {
+			if m.Changes[0].Site == origin(0) {
+				return &notify.SendError{Err: errors.New("channel_not_found"), Permanent: true}
+			}
+			return nil
+		}}
+		d := w.deliver([]notify.Target{{Config: machine("r"), Sender: box}})
+		defer w.run(d)()
+		w.record(blocks(0, "GPTBot"), blocks(1, "GPTBot"))
+		d.Poke()
+		time.Sleep(time.Second)
+		dead, err := w.store.ListDeliveries(t.Context(), deadOnes)
+		if err != nil || len(dead) != 1 || dead[0].LastError != "channel_not_found" {
+			t.Errorf("dead %+v, %v", dead, err)
+		}
+		if len(box.messages) != 1 || box.attempts != 2 {
+			t.Errorf("%d messages in %d attempts, want 1 in 2", len(box.messages), box.attempts)
+		}
+	})
+}
+
+func TestRetryAfterIsHonoured(t *testing.T) {
+	simulate(t, func(t *testing.T) {
+		w := newWorld(t, 2)
+		start := time.Now()
+		box := &inbox{answer: func(m notify.Message) error {
+			if time.Since(start) < time.Second {
+				return &notify.SendError{Err: errors.New("429"), RetryAfter: 7 * time.Minute}
+			}
+			return nil
+		}}
+		d := w.deliver([]notify.Target{{Config: machine("r"), Sender: box}})
+		defer w.run(d)()
+		w.record(blocks(0, "GPTBot"))
+		d.Poke()
+		time.Sleep(time.Minute)
+		w.record(blocks(1, "GPTBot"))
+		d.Poke()
+		time.Sleep(6*time.Minute - time.Second)
+		if box.attempts != 1 {
+			t.Errorf("%d attempts before Retry-After is over", box.attempts)
+		}
+		time.Sleep(2 * time.Second)
+		if len(box.messages) != 2 {
+			t.Errorf("%d messages after Retry-After, want 2", len(box.messages))
+		}
+	})
+}
+
+func TestHourlyLimit(t *testing.T) {
+	simulate(t, func(t *testing.T) {
+		w, box := newWorld(t, 100), &inbox{}
+		c := people("r")
+		c.GroupWait, c.MaxPerHour = 0, 5
+		d := w.deliver([]notify.Target{{Config: c, Sender: box}})
+		defer w.run(d)()
+		for i := range 12 {
+			w.record(blocks(i, fmt.Sprintf("Bot%d", i)))
+		}
+		d.Poke()
+		time.Sleep(30 * time.Minute)
+		if len(box.messages) != 6 || box.messages[5].Kind != notify.MessageLimit {
+			t.Fatalf("messages %q, want five and a notice", box.titles())
+		}
+		if want := "7 changes on 7 sites wait: 5 messages an hour is the limit"; box.messages[5].Text.Title != want {
+			t.Errorf("notice %q, want %q", box.messages[5].Text.Title, want)
+		}
+		time.Sleep(31 * time.Minute)
+		if len(box.messages) != 12 {
+			t.Errorf("messages %q, want five more and a notice", box.titles())
+		}
+		time.Sleep(2 * time.Hour)
+		told := map[string]bool{}
+		for _, m := range box.messages {
+			told[m.ID] = m.Kind == notify.MessageChange
+		}
+		delete(told, "")
+		if len(told) != 12 {
+			t.Errorf("%d changes told, want 12: %q", len(told), box.titles())
+		}
+	})
+}
+
+func TestQuietHoursHoldAndThenTellOnce(t *testing.T) {
+	simulate(t, func(t *testing.T) {
+		w, box := newWorld(t, 100), &inbox{}
+		c := people("r")
+		c.Quiet = notify.QuietHours{From: 22 * time.Hour, To: 7 * time.Hour}
+		d := w.deliver([]notify.Target{{Config: c, Sender: box}})
+		defer w.run(d)()
+		for i := range 20 {
+			w.record(blocks(i, "GPTBot"))
+		}
+		w.record(frees(30, "CCBot"))
+		d.Poke()
+		time.Sleep(7*time.Hour - time.Minute)
+		if n := len(box.messages); n != 0 {
+			t.Fatalf("%d messages in quiet hours", n)
+		}
+		time.Sleep(2 * time.Minute)
+		if got := box.titles(); !slices.Equal(got, []string{"21 changes on 21 sites during quiet hours"}) {
+			t.Fatalf("got %q", got)
+		}
+		text := box.messages[0].Text.Plain()
+		for _, want := range []string{"20 sites now block GPTBot", "CCBot now allowed on site30.example"} {
+			if !strings.Contains(text, want) {
+				t.Errorf("the message lacks %q:\n%s", want, text)
+			}
+		}
+		w.record(blocks(40, "GPTBot"))
+		d.Poke()
+		time.Sleep(time.Minute)
+		if got := box.titles(); len(got) != 2 || got[1] != "GPTBot now blocked on site40.example" {
+			t.Errorf("by day: %q", got)
+		}
+		if len(w.pending()) != 0 {
+			t.Errorf("pending %v", w.pending())
+		}
+	})
+}
+
+func TestDigest(t *testing.T) {
+	simulate(t, func(t *testing.T) {
+		w, box, quietBox := newWorld(t, 100), &inbox{}, &inbox{}
+		c := people("r")
+		c.Mode, c.Digest, c.DigestEmpty = notify.Digest, "CRON_TZ=UTC 0 9 * * *", true
+		q := c
+		q.Name, q.DigestEmpty = "q", false
+		d := w.deliver([]notify.Target{{Config: c, Sender: box}, {Config: q, Sender: quietBox}})
+		stop := w.run(d)
+		for i := range 7 {
+			w.record(blocks(i, "GPTBot"))
+		}
+		for i := range 3 {
+			w.record(frees(20+i, "CCBot"))
+		}
+		d.Poke()
+		time.Sleep(9*time.Hour - time.Minute)
+		if n := len(box.messages); n != 0 {
+			t.Fatalf("%d messages before nine", n)
+		}
+		stop() // a restart changes nothing
+		d = w.deliver([]notify.Target{{Config: c, Sender: box}, {Config: q, Sender: quietBox}})
+		defer w.run(d)()
+		time.Sleep(2 * time.Minute)
+		if got := box.titles(); !slices.Equal(got, []string{"Digest: 10 changes on 10 sites"}) {
+			t.Fatalf("got %q", got)
+		}
+		text := box.messages[0].Text.Plain()
+		for _, want := range []string{"7 sites now block GPTBot", "GPTBot: 7 sites allowed → blocked", "CCBot: 3 sites blocked → allowed", "news: 10 changes"} {
+			if !strings.Contains(text, want) {
+				t.Errorf("the digest lacks %q:\n%s", want, text)
+			}
+		}
+		time.Sleep(24 * time.Hour)
+		if got := box.titles(); len(got) != 2 || got[1] != "Digest: nothing changed" {
+			t.Errorf("second day: %q", got)
+		}
+		if len(quietBox.messages) != 1 {
+			t.Errorf("who did not ask for it is told that nothing changed: %q", quietBox.titles())
+		}
+	})
+}
+
+func TestAFailedDigestIsTriedAgainWhole(t *testing.T) {
+	simulate(t, func(t *testing.T) {
+		w := newWorld(t, 10)
+		box := &inbox{answer: func(notify.Message) error { return errors.New("not now") }}
+		c := people("r")
+		c.Mode, c.Digest = notify.Digest, "@every 1h"
+		d := w.deliver([]notify.Target{{Config: c, Sender: box}})
+		defer w.run(d)()
+		w.record(blocks(0, "GPTBot"))
+		time.Sleep(time.Hour + 10*time.Minute)
+		w.record(blocks(1, "CCBot"))
+		if box.attempts < 2 {
+			t.Fatalf("%d attempts", box.attempts)
+		}
+		box.set(nil)
+		time.Sleep(10 * time.Minute)
+		if got := box.titles(); !slices.Equal(got, []string{"Digest: 2 changes on 2 sites"}) {
+			t.Errorf("got %q", got)
+		}
+	})
+}
+
+func TestNothingIsSentTwiceOverARestart(t *testing.T) {
+	simulate(t, func(t *testing.T) {
+		w, box := newWorld(t, 10), &inbox{}
+		for i := range 10 {
+			d := w.deliver([]notify.Target{{Config: machine("r"), Sender: box}})
+			stop := w.run(d)
+			w.record(blocks(i, "GPTBot"))
+			d.Poke()
+			time.Sleep(time.Second)
+			stop()
+		}
+		if len(box.messages) != 10 {
+			t.Errorf("%d messages, want 10", len(box.messages))
+		}
+	})
+}
+
+func TestDrainSendsAllThatWaitsWithoutWaiting(t *testing.T) {
+	simulate(t, func(t *testing.T) {
+		w, box := newWorld(t, 10), &inbox{}
+		d := w.deliver([]notify.Target{{Config: people("r"), Sender: box}})
+		w.record(blocks(0, "GPTBot"), blocks(1, "GPTBot"))
+		w.record(frees(0, "GPTBot"))
+		start := time.Now()
+		if err := d.Drain(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if len(box.messages) != 2 || time.Since(start) != 0 {
+			t.Errorf("%q after %v", box.titles(), time.Since(start))
+		}
+	})
+}
+
+var _ watcher.Router = (*notify.Router)(nil)
