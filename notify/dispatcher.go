@@ -2,6 +2,7 @@ package notify
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"sync"
@@ -17,6 +18,7 @@ type Dispatcher struct {
 	outbox  Outbox
 	workers []*worker
 	names   []string
+	metrics *Metrics
 }
 
 // Options of a Dispatcher.
@@ -44,7 +46,10 @@ func NewDispatcher(outbox Outbox, targets []Target, o Options) (*Dispatcher, err
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	d := &Dispatcher{outbox: outbox}
+	if o.Router == nil {
+		return nil, errors.New("a dispatcher needs the router")
+	}
+	d := &Dispatcher{outbox: outbox, metrics: o.Metrics}
 	for _, t := range targets {
 		c := t.Config
 		if c.MaxAge == 0 {
@@ -69,9 +74,6 @@ func NewDispatcher(outbox Outbox, targets []Target, o Options) (*Dispatcher, err
 		d.workers = append(d.workers, w)
 		d.names = append(d.names, c.Name)
 	}
-	if o.Metrics != nil {
-		o.Metrics.receivers(d.names)
-	}
 	return d, nil
 }
 
@@ -89,8 +91,8 @@ func (d *Dispatcher) Poke() {
 // Run delivers until the context ends; a send that is under way then is given
 // up and will be repeated by the next run.
 func (d *Dispatcher) Run(ctx context.Context) error {
-	if err := d.outbox.Sync(ctx, d.names, time.Now()); err != nil {
-		return fmt.Errorf("tell the outbox its receivers: %w", err)
+	if err := d.begin(ctx); err != nil {
+		return err
 	}
 	var wg sync.WaitGroup
 	for _, w := range d.workers {
@@ -100,12 +102,21 @@ func (d *Dispatcher) Run(ctx context.Context) error {
 	return nil
 }
 
+// begin makes outbox and metrics follow the receivers.
+func (d *Dispatcher) begin(ctx context.Context) error {
+	d.metrics.receivers(d.names)
+	if err := d.outbox.Sync(ctx, d.names, time.Now()); err != nil {
+		return fmt.Errorf("tell the outbox its receivers: %w", err)
+	}
+	return nil
+}
+
 // Drain delivers what is in the outbox now without waiting for more to come
 // together, and returns when each receiver has got everything, or has failed
 // once, or the context ends. Held messages (digests, quiet hours) stay.
 func (d *Dispatcher) Drain(ctx context.Context) error {
-	if err := d.outbox.Sync(ctx, d.names, time.Now()); err != nil {
-		return fmt.Errorf("tell the outbox its receivers: %w", err)
+	if err := d.begin(ctx); err != nil {
+		return err
 	}
 	var wg sync.WaitGroup
 	for _, w := range d.workers {

@@ -101,7 +101,10 @@ func (g *Gauges) collectSites(ctx context.Context, ch chan<- prometheus.Metric) 
 		return nil
 	}
 	ch <- gauge(g.desc.capped, 0)
-	return g.source.Series(ctx, func(s SiteSeries) { g.collectSite(s, ch) })
+	return g.source.EachSite(ctx, func(s SiteSeries) error {
+		g.collectSite(s, ch)
+		return nil
+	})
 }
 
 func (g *Gauges) collectSite(s SiteSeries, ch chan<- prometheus.Metric) {

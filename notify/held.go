@@ -10,7 +10,7 @@ import (
 func (w *worker) limitNotice(ctx context.Context, now time.Time) (wait time.Duration, more bool, err error) {
 	next := w.state.HourStart.Add(time.Hour)
 	if w.state.HourNotice {
-		return min(next.Sub(now), idlePoll), false, nil
+		return until(next, now), false, nil
 	}
 	t, err := w.outbox.Count(ctx, Selection{Receiver: w.cfg.Name, Due: now})
 	if err != nil {
@@ -57,7 +57,7 @@ func (w *worker) digestRound(ctx context.Context, now time.Time) (wait time.Dura
 	}
 	tick := w.digest.Next(since)
 	if tick.IsZero() || tick.After(now) {
-		return min(tick.Sub(now), idlePoll), false, nil
+		return until(tick, now), false, nil
 	}
 	for next := w.digest.Next(tick); !next.IsZero() && !next.After(now); next = w.digest.Next(tick) {
 		tick = next // ticks that passed unnoticed are one digest
@@ -85,7 +85,7 @@ func (w *worker) digestRound(ctx context.Context, now time.Time) (wait time.Dura
 	}
 	m := digestMessage(s, t, since, tick, w.links)
 	ok, err := w.deliver(ctx, sel, t, m, func(s *ReceiverState) { s.DigestAt = tick })
-	return min(time.Until(w.digest.Next(tick)), idlePoll), ok && err == nil, err
+	return until(w.digest.Next(tick), time.Now()), ok && err == nil, err
 }
 
 // summarise reads a selection page by page and keeps only sums and samples.

@@ -126,6 +126,9 @@ func (m *Metrics) Agents(watched []string) {
 
 // receivers sets the receivers that exist, likewise.
 func (m *Metrics) receivers(names []string) {
+	if m == nil {
+		return
+	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	keep := make(map[string]bool, len(names))
@@ -225,8 +228,8 @@ type StateSource interface {
 	AgentTotals(ctx context.Context) ([]AgentTotal, error)
 	// Overdue counts those without a finished look since the time given.
 	Overdue(ctx context.Context, since time.Time) (int, error)
-	// Series calls f for each.
-	Series(ctx context.Context, f func(SiteSeries)) error
+	// EachSite calls f for each.
+	EachSite(ctx context.Context, f func(SiteSeries) error) error
 	// Pending counts pending deliveries by receiver, and gives when the oldest
 	// was recorded.
 	Pending(ctx context.Context) (byReceiver map[string]int, oldest time.Time, err error)

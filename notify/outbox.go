@@ -34,9 +34,9 @@ type Outbox interface {
 	// told it about a change of state of the site, and when that change was;
 	// watcher.ErrNotFound without one.
 	Receipt(ctx context.Context, receiver, site string, before int64) (receipt string, change watcher.Change, err error)
-	// NextDue is when the next pending delivery of a receiver is due; zero
-	// when there is none.
-	NextDue(ctx context.Context, receiver string) (time.Time, error)
+	// NextDue is the earliest time later than after at which a pending
+	// delivery of a receiver is due; zero when there is none.
+	NextDue(ctx context.Context, receiver string, after time.Time) (time.Time, error)
 }
 
 // Selection names deliveries of one receiver that are sendable at a time.

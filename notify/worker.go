@@ -60,18 +60,38 @@ func (w *worker) run(ctx context.Context) {
 			w.log.Error("outbox", "error", err)
 			wait = idlePoll
 		}
-		t := time.NewTimer(wait)
+		w.rest(ctx, time.Now().Add(wait))
+	}
+}
+
+// rest sleeps until a time, or until something new may be ready, but never
+// ends the pause of a failing receiver.
+func (w *worker) rest(ctx context.Context, end time.Time) {
+	for ctx.Err() == nil {
+		t := time.NewTimer(time.Until(end))
 		select {
 		case <-ctx.Done():
-		case <-w.poke:
 		case <-t.C:
+			if d := time.Until(w.pause); d > 0 {
+				sleep(ctx, d)
+			}
+			return
+		case <-w.poke:
+			// What has just come in is not complete before group_wait.
+			if ready := time.Now().Add(w.settling()); ready.Before(end) {
+				end = ready
+			}
 		}
 		t.Stop()
-		// A failing receiver is not asked more often because more comes in.
-		if d := time.Until(w.pause); d > 0 {
-			sleep(ctx, d)
-		}
 	}
+}
+
+// settling is how long a new change is held at least.
+func (w *worker) settling() time.Duration {
+	if w.cfg.scope() == eachChange {
+		return 0
+	}
+	return w.cfg.GroupWait
 }
 
 func sleep(ctx context.Context, d time.Duration) {
@@ -93,6 +113,9 @@ func (w *worker) drain(ctx context.Context) {
 // look delivers what is ready and says how long nothing more will be.
 func (w *worker) look(ctx context.Context) (time.Duration, error) {
 	for {
+		if wait, err := w.idle(ctx, time.Now()); err != nil || wait > 0 {
+			return wait, err
+		}
 		ok, err := w.lease(ctx)
 		if err != nil || !ok {
 			return idlePoll, err
@@ -102,6 +125,25 @@ func (w *worker) look(ctx context.Context) (time.Duration, error) {
 			return wait, err
 		}
 	}
+}
+
+// idle is for how long there is certainly nothing to do; to know that costs
+// one read at most.
+func (w *worker) idle(ctx context.Context, now time.Time) (time.Duration, error) {
+	if inside, end := w.cfg.Quiet.at(now); inside {
+		return until(end, now), nil
+	}
+	if w.digest != nil {
+		if w.state.DigestAt.IsZero() { // not known before the first lease
+			return 0, nil
+		}
+		return until(w.digest.Next(w.state.DigestAt), now), nil
+	}
+	due, err := w.outbox.NextDue(ctx, w.cfg.Name, time.Time{})
+	if err != nil {
+		return 0, fmt.Errorf("read next delivery: %w", err)
+	}
+	return until(due, now), nil
 }
 
 // lease takes or renews the right to deliver to the receiver. ok is false
@@ -119,35 +161,39 @@ func (w *worker) lease(ctx context.Context) (ok bool, err error) {
 
 // round makes one pass over what is ready now. more asks for another pass.
 func (w *worker) round(ctx context.Context, now time.Time) (wait time.Duration, more bool, err error) {
-	inside, quietEnd := w.cfg.Quiet.at(now)
-	switch {
-	case inside:
-		return min(quietEnd.Sub(now), idlePoll), false, nil
-	case w.digest != nil:
+	if w.digest != nil {
 		return w.digestRound(ctx, now)
-	case w.cfg.scope() == eachChange:
-		more, err = w.eachRound(ctx, now)
-		return w.untilDue(ctx, now), more, err
 	}
-	if !quietEnd.IsZero() {
-		if done, err := w.heldRound(ctx, now, quietEnd); err != nil || done {
+	if w.cfg.scope() == eachChange {
+		if more, err = w.eachRound(ctx, now); err != nil || more {
+			return 0, more, err
+		}
+		wait, err = w.untilDue(ctx, now)
+		return wait, false, err
+	}
+	if _, end := w.cfg.Quiet.at(now); !end.IsZero() {
+		if done, err := w.heldRound(ctx, now, end); err != nil || done {
 			return 0, err == nil && time.Now().After(w.pause), err
 		}
 	}
 	return w.groupRound(ctx, now)
 }
 
-// untilDue is how long to sleep: until the next delivery is due, at most
-// idlePoll.
-func (w *worker) untilDue(ctx context.Context, now time.Time) time.Duration {
-	due, err := w.outbox.NextDue(ctx, w.cfg.Name)
-	if err != nil || due.IsZero() || due.Sub(now) > idlePoll {
+// until is how long to sleep before a time (zero: never), at most idlePoll.
+func until(due, now time.Time) time.Duration {
+	if due.IsZero() {
 		return idlePoll
 	}
-	if !due.After(now) { // due, yet waiting for another of its site
-		return minBackoff
+	return min(max(due.Sub(now), 0), idlePoll)
+}
+
+// untilDue is how long to sleep before another delivery becomes due.
+func (w *worker) untilDue(ctx context.Context, now time.Time) (time.Duration, error) {
+	due, err := w.outbox.NextDue(ctx, w.cfg.Name, now)
+	if err != nil {
+		return 0, fmt.Errorf("read next delivery: %w", err)
 	}
-	return due.Sub(now)
+	return until(due, now), nil
 }
 
 // eachRound sends one message a change, oldest first.
@@ -181,7 +227,9 @@ func (w *worker) groupRound(ctx context.Context, now time.Time) (wait time.Durat
 	if err != nil {
 		return 0, false, fmt.Errorf("read groups: %w", err)
 	}
-	wait = w.untilDue(ctx, now)
+	if wait, err = w.untilDue(ctx, now); err != nil {
+		return 0, false, err
+	}
 	sent := 0
 	for _, g := range groups {
 		if ctx.Err() != nil {

@@ -297,9 +297,10 @@ func (s *Store) Receipt(ctx context.Context, receiver, site string, before int64
 }
 
 // NextDue implements notify.Outbox.
-func (s *Store) NextDue(ctx context.Context, receiver string) (time.Time, error) {
+func (s *Store) NextDue(ctx context.Context, receiver string, after time.Time) (time.Time, error) {
 	var ms int64
-	err := s.QueryRow(ctx, `SELECT COALESCE(min(next_at), 0) FROM deliveries WHERE status = 'pending' AND receiver = $1`, receiver).Scan(&ms)
+	err := s.QueryRow(ctx, `SELECT COALESCE(min(next_at), 0) FROM deliveries WHERE status = 'pending' AND receiver = $1 AND next_at > $2`,
+		receiver, toMillis(after)).Scan(&ms)
 	return fromMillis(ms), err
 }
 

@@ -111,7 +111,7 @@ func TestOutboxKeepsTheOrderWithinASite(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if due, err := s.NextDue(t.Context(), "r"); err != nil || !due.IsZero() {
+		if due, err := s.NextDue(t.Context(), "r", time.Time{}); err != nil || !due.IsZero() {
 			t.Errorf("NextDue gives %v, %v with an empty outbox", due, err)
 		}
 	})

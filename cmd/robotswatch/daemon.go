@@ -55,7 +55,7 @@ func openDaemon(ctx context.Context, cfg *config.Config, o daemonOptions) (*daem
 	d.store, err = store.Open(ctx, cfg.Store.URL.Reveal(), store.Options{
 		Daemon:    true,
 		Effective: d.effective,
-		OnError:   func(error) { d.metrics.StoreFailed() },
+		OnError:   d.metrics.StoreFailed,
 	})
 	if err != nil {
 		return nil, err

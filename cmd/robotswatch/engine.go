@@ -50,7 +50,7 @@ func (d *daemon) newEngine(cfg *config.Config) (*engine, error) {
 		return nil, err
 	}
 	dispatcher, err := notify.NewDispatcher(d.store, targets, notify.Options{
-		Owner: d.owner, Links: links, Totals: d.store, Metrics: d.metrics, Log: d.log,
+		Owner: d.owner, Links: links, Router: router, Totals: d.store, Metrics: d.metrics, Log: d.log,
 	})
 	if err != nil {
 		return nil, err
@@ -62,7 +62,7 @@ func (d *daemon) newEngine(cfg *config.Config) (*engine, error) {
 	w, err := watcher.New(watcher.Options{
 		Store: d.store, Fetcher: fetch.New(settings), Router: router, Judge: judge,
 		Concurrency: cfg.Fetch.Concurrency, PerHost: cfg.Fetch.PerDomain, Timeout: cfg.Fetch.Timeout,
-		Observer: observer{d.metrics}, Committed: dispatcher.Poke, Log: d.log,
+		Observer: d.metrics, Committed: dispatcher.Poke, Log: d.log,
 	})
 	if err != nil {
 		return nil, err

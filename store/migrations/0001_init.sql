@@ -108,6 +108,7 @@ CREATE TABLE deliveries (
     UNIQUE (receiver, change_id)
 );
 CREATE INDEX deliveries_pending ON deliveries (receiver, id) WHERE status = 'pending';
+CREATE INDEX deliveries_due ON deliveries (receiver, next_at) WHERE status = 'pending';
 CREATE INDEX deliveries_order ON deliveries (receiver, site_id, id) WHERE status = 'pending';
 CREATE INDEX deliveries_dead ON deliveries (id) WHERE status = 'dead';
 CREATE INDEX deliveries_receipt ON deliveries (site_id, id) WHERE receipt <> '';
