@@ -55,8 +55,8 @@ func receiverFields() []field[Receiver] {
 			"Another Slack API than Slack's own, with a token.", func(r *Receiver) *string { return &r.APIURL }),
 	)
 	of(TypeWebhook, TypeAlertmanager)(secretKeys("url", "URL", "Where to POST to; for an Alertmanager its base, such as http://127.0.0.1:9093.", hiddenURL("https", "http"), func(r *Receiver) *Secret { return &r.URL })...)
-	webhook(secretKeys("secret", "secret", "Signs each message (Standard Webhooks, whsec_…).", hidden, func(r *Receiver) *Secret { return &r.Secret })...)
-	webhook(secretKeys("previous_secret", "secret", "Signs each message too, while receivers still know the old secret.", hidden, func(r *Receiver) *Secret { return &r.PreviousSecret })...)
+	webhook(secretKeys("secret", "secret", "Signs each message (Standard Webhooks, whsec_…).", signingKey, func(r *Receiver) *Secret { return &r.Secret })...)
+	webhook(secretKeys("previous_secret", "secret", "Signs each message too, while receivers still know the old secret.", signingKey, func(r *Receiver) *Secret { return &r.PreviousSecret })...)
 	of(TypeShoutrrr)(urlsFields()...)
 	of(TypeExec)(
 		key("command", list(text("text", func(_ *input, s string) (string, error) { return s, nil }, quote)), "", "Program and arguments; it gets the event as JSON on standard input.",

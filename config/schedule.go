@@ -30,8 +30,8 @@ func parseSchedule(s string) (sched cron.Schedule, err error) {
 		if err != nil {
 			return nil, notSchedule(s, fmt.Sprintf("%q is not a duration in h, m and s", every))
 		}
-		if d < time.Second {
-			return nil, notSchedule(s, "the gap must be at least 1s")
+		if d < time.Second || d%time.Second != 0 {
+			return nil, notSchedule(s, "the gap must be whole seconds, at least one")
 		}
 	}
 	sched, err = cron.ParseStandard(s)

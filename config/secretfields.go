@@ -1,6 +1,7 @@
 package config
 
 import (
+	"encoding/base64"
 	"errors"
 	"fmt"
 	"io"
@@ -11,6 +12,12 @@ import (
 
 // maxSecretBytes is how large a file with a secret may be.
 const maxSecretBytes = 64 << 10
+
+// Octets of a key that signs webhooks (Standard Webhooks, "Signature scheme").
+const (
+	minSigningKey = 24
+	maxSigningKey = 64
+)
 
 // hide makes a Secret of a value that check accepts.
 type hide func(in *input, value string) (Secret, error)
@@ -24,6 +31,17 @@ func hiddenURL(schemes ...string) hide {
 		_, err := checkURL(value, schemes...)
 		return newSecretURL(value), err
 	}
+}
+
+// signingKey is a secret of the Standard Webhooks specification. The error
+// does not quote it.
+func signingKey(_ *input, value string) (Secret, error) {
+	encoded, ok := strings.CutPrefix(value, "whsec_")
+	key, err := base64.StdEncoding.DecodeString(encoded)
+	if !ok || err != nil || len(key) < minSigningKey || len(key) > maxSigningKey {
+		return Secret{}, fmt.Errorf("not a secret of Standard Webhooks; write whsec_ and %d to %d octets in base64", minSigningKey, maxSigningKey)
+	}
+	return NewSecret(value), nil
 }
 
 // secretKeys gives the three keys that a secret can be set with: inline, by file

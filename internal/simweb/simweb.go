@@ -34,7 +34,7 @@ type Web struct {
 	plain, secure net.Listener
 	tunnels       *tunnels
 	servers       []*http.Server
-	ca            *authority
+	certs         *certificates
 	closing       chan struct{}
 	running       sync.WaitGroup
 
@@ -63,7 +63,7 @@ func New(options ...Option) (*Web, error) {
 		o(w)
 	}
 	var err error
-	if w.ca, err = newAuthority(); err != nil {
+	if w.certs, err = newCertificates(); err != nil {
 		return nil, fmt.Errorf("simulated web: %w", err)
 	}
 	if w.plain, err = net.Listen("tcp", "127.0.0.1:0"); err != nil {
@@ -85,7 +85,7 @@ func (w *Web) start(serve func(*http.Server) error) {
 		Handler: w,
 		// What hostile answers do to connections is not worth a line.
 		ErrorLog:          log.New(nowhere{}, "", 0),
-		TLSConfig:         w.ca.config(),
+		TLSConfig:         w.certs.config(),
 		ReadHeaderTimeout: time.Minute,
 	}
 	w.servers = append(w.servers, s)
@@ -120,7 +120,7 @@ func (w *Web) Ports() (plain, secure int) {
 }
 
 // Roots has the authority that signs the certificates of all hosts.
-func (w *Web) Roots() *x509.CertPool { return w.ca.pool }
+func (w *Web) Roots() *x509.CertPool { return w.certs.Roots() }
 
 // Resolver gives 127.0.0.1 for every name.
 func (w *Web) Resolver() Resolver { return Resolver{} }
