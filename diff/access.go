@@ -18,7 +18,7 @@ func (s *solver) level(x *side) Level {
 	if !s.someAllowed(x) {
 		return Blocked
 	}
-	if ordinaryAllowed(x) {
+	if s.ordinaryAllowed(x) {
 		return Partial
 	}
 	return Restricted
@@ -27,8 +27,8 @@ func (s *solver) level(x *side) Level {
 // ordinaryAllowed is the verdict on an ordinary path: "/" and text that no
 // rule mentions. 0xFF stands for the text: no normalised pattern has it, so
 // only a star can take it.
-func ordinaryAllowed(x *side) bool {
-	i := x.decider("/\xff")
+func (s *solver) ordinaryAllowed(x *side) bool {
+	i := s.decider(x, "/\xff", -1)
 	return i < 0 || x.rules[i].Allow
 }
 
@@ -40,7 +40,7 @@ func (s *solver) someDisallowed(x *side) bool {
 		if d.Allow {
 			continue
 		}
-		if s.one(d.Pattern, s.opposing(x, d.Pattern, true, len(d.Pattern)), 0) != "" {
+		if s.unopposed(x, d.Pattern, true, len(d.Pattern)) {
 			return true
 		}
 		if s.exhausted() {
@@ -55,17 +55,16 @@ func (s *solver) someDisallowed(x *side) bool {
 // longer Disallow.
 func (s *solver) someAllowed(x *side) bool {
 	for _, path := range [...]string{"/", "/x", "/zyx"} {
-		s.work += len(x.rules)
-		if i := x.decider(path); i < 0 || x.rules[i].Allow {
+		if i := s.decider(x, path, -1); i < 0 || x.rules[i].Allow {
 			return true
 		}
 	}
-	if s.one("/", s.opposing(x, "/", false, 0), 0) != "" {
+	if s.unopposed(x, "/", false, 0) {
 		return true
 	}
 	for i := range x.rules {
 		a := &x.rules[i]
-		if a.Allow && s.one(a.Pattern, s.opposing(x, a.Pattern, false, len(a.Pattern)+1), 0) != "" {
+		if a.Allow && s.unopposed(x, a.Pattern, false, len(a.Pattern)+1) {
 			return true
 		}
 		if s.exhausted() {
@@ -75,19 +74,19 @@ func (s *solver) someAllowed(x *side) bool {
 	return false
 }
 
-// opposing gives the patterns of the rules with the given verdict that have at
-// least that length and may match what the pattern matches, and the path that
-// is always allowed. The slice is good until the next call.
-func (s *solver) opposing(x *side, pattern string, allow bool, length int) []string {
-	list := s.exempt(s.scratch[:0], pattern)
-	near := x.near(pattern)
-	s.work += len(near)
-	for _, j := range near {
+// unopposed reports whether a path matches the pattern and no rule of the
+// given verdict whose pattern has at least that length; /robots.txt does not
+// count.
+func (s *solver) unopposed(x *side, pattern string, allow bool, length int) bool {
+	base := len(s.list)
+	s.exempt(pattern)
+	for _, j := range s.near(x, pattern) {
 		r := &x.rules[j]
-		if r.Allow == allow && len(r.Pattern) >= length && compatible(r.Pattern, pattern) {
-			list = append(list, r.Pattern)
+		if r.Allow == allow && len(r.Pattern) >= length {
+			s.list = append(s.list, r.Pattern)
 		}
 	}
-	s.scratch = list
-	return list
+	path := s.one(pattern, s.list[base:], 0)
+	s.list = s.list[:base]
+	return path != ""
 }

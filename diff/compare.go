@@ -8,7 +8,7 @@ import (
 // deciding rule with effect and its example, rules without effect. The
 // agent's name is left to the caller.
 func Compare(before, after *robots.Rules) AgentChange {
-	return describe(compareRules(after.Reading(), before.Rules, after.Rules), before, after)
+	return describe(newSolver(after.Reading()).compare(before.Rules, after.Rules), before, after)
 }
 
 // describe puts rules and lines in place of indices.

@@ -58,6 +58,7 @@ func (r *Report) idle(list []NoEffect) {
 type comparisons struct {
 	byGroups   map[string]AgentChange
 	byPatterns map[string]outcome
+	work       int
 }
 
 func (m *comparisons) compare(before, after *Input, agent Agent) AgentChange {
@@ -68,7 +69,12 @@ func (m *comparisons) compare(before, after *Input, agent Agent) AgentChange {
 		patterns := string(agent.Reading) + "\n" + patternsOf(b) + "\n" + patternsOf(a)
 		o, known := m.byPatterns[patterns]
 		if !known {
-			o = compareRules(a.Reading(), b.Rules, a.Rules)
+			s := newSolver(a.Reading())
+			if m.work > maxFilesWork {
+				s.limit = lateWork
+			}
+			o = s.compare(b.Rules, a.Rules)
+			m.work += s.work
 			if m.byPatterns == nil {
 				m.byPatterns = make(map[string]outcome)
 				m.byGroups = make(map[string]AgentChange)

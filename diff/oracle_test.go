@@ -192,7 +192,7 @@ func (o *oracle) look(before, after []robots.Rule) findings {
 // check compares the engine with the oracle. deeper, when not nil, lists
 // longer paths: it is asked where the engine relies on one.
 func check(o, deeper *oracle, before, after []robots.Rule) error {
-	out := compareRules(robots.ReadingRFC9309, before, after)
+	out := newSolver(robots.ReadingRFC9309).compare(before, after)
 	err := agree(o, out, before, after, deeper == nil)
 	if err != nil && deeper != nil {
 		err = agree(deeper, out, before, after, true)

@@ -1,6 +1,7 @@
 package diff
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/robotswatch/robotswatch/robots"
@@ -32,12 +33,12 @@ type idleRule struct {
 	inOther bool // by is a rule of the other side
 }
 
-// compareRules finds, for each side, which rules decide on paths that the
-// other side gives the opposite verdict.
-func compareRules(reading robots.Reading, before, after []robots.Rule) outcome {
-	s := newSolver(reading)
+// compare finds, for each side, which rules decide on paths that the other
+// side gives the opposite verdict.
+func (s *solver) compare(before, after []robots.Rule) outcome {
 	b, a := &side{rules: before}, &side{rules: after}
 	match(b, a)
+	s.spend(costMatch * (len(before) + len(after)))
 	out := outcome{before: s.level(b)}
 	if len(b.only) == 0 && len(a.only) == 0 {
 		// The same patterns with the same verdicts: order means nothing.
@@ -48,9 +49,10 @@ func compareRules(reading robots.Reading, before, after []robots.Rule) outcome {
 	out.after = s.level(a)
 	out.disallowed = s.effects(a, b)
 	out.allowed = s.effects(b, a)
+	idle := append(s.idleRules(b, a, false), s.idleRules(a, b, true)...)
 	out.proven = !s.gaveUp
 	if out.proven { // else a rule may have an effect that was not found
-		out.idle = append(idleRules(b, a, false), idleRules(a, b, true)...)
+		out.idle = idle
 	}
 	return out
 }
@@ -63,79 +65,161 @@ func compareRules(reading robots.Reading, before, after []robots.Rule) outcome {
 // d; and x must lack a, or d would not decide. So either x alone has d, or y
 // alone has a. With neither, nothing was tightened, and nothing is searched.
 func (s *solver) effects(x, y *side) (list []effect) {
-	var allows []int // by index into y.only
-	for k, j := range y.only {
-		if y.rules[j].Allow {
-			allows = append(allows, k)
-		}
+	if x.idle == x.idleAllows && y.idleAllows == 0 {
+		return nil
 	}
-	// Short ones first: what they find spares the search for longer ones.
-	slices.SortStableFunc(allows, func(k, l int) int {
-		return len(y.rules[y.only[k]].Pattern) - len(y.rules[y.only[l]].Pattern)
-	})
-	for k, i := range x.only {
+	found := s.candidates(x, y)
+	for _, i := range x.only {
 		if x.rules[i].Allow {
 			continue
 		}
-		if path := s.ownEffect(x, y, i, allows); path != "" {
-			x.works[k] = true
-			list = append(list, effect{i, path})
+		if path := s.ownEffect(x, y, i, found[i]); path != "" {
+			x.mark(i)
+			found[i] = path
 		}
 		if s.exhausted() {
-			return list
+			break
 		}
 	}
-	if len(allows) > 0 {
-		list = append(list, s.sharedEffects(x, y, allows)...)
-		slices.SortFunc(list, func(p, q effect) int { return p.rule - q.rule })
+	s.sharedEffects(x, y, found)
+	for i, path := range found {
+		if path != "" {
+			list = append(list, effect{i, path})
+		}
 	}
 	return list
 }
 
-// ownEffect gives a shortest path on which rule i of x, which y lacks, decides
-// and y allows; allows are the Allow rules that x lacks. y allows a path that
-// no Disallow matches, or that an Allow matches and no longer Disallow.
-func (s *solver) ownEffect(x, y *side, i int, allows []int) string {
-	d := x.rules[i].Pattern
-	avoid := s.above(x, i, d, nil)
-	own := len(avoid)
-	weakest := 0 // length of the shortest Disallow of y that may match, 0 for none
-	var rivals []int
-	near := y.near(d)
-	s.work += len(near)
-	for _, j := range near {
-		r := &y.rules[j]
-		switch {
-		case !compatible(r.Pattern, d):
-		case r.Allow:
-			if !y.lacks(int(j)) {
-				rivals = append(rivals, int(j))
+// candidates tries a shortest path of each rule that may take part, which
+// often settles it. It gives the paths found by the rule of x that decides.
+func (s *solver) candidates(x, y *side) []string {
+	found := make([]string, len(x.rules))
+	for _, own := range [...]struct {
+		*side
+		allow bool
+	}{{x, false}, {y, true}} {
+		for _, r := range own.only {
+			if own.rules[r].Allow != own.allow || s.exhausted() {
+				continue
 			}
-		default:
-			avoid = append(avoid, r.Pattern)
+			path := shortest(own.rules[r].Pattern)
+			if !s.lang.contains(path) || path == s.lang.exempt {
+				continue
+			}
+			i := s.decider(x, path, -1)
+			if i < 0 || x.rules[i].Allow {
+				continue
+			}
+			j := s.decider(y, path, -1)
+			if j >= 0 && !y.rules[j].Allow {
+				continue
+			}
+			if found[i] == "" || len(path) < len(found[i]) {
+				found[i] = path
+			}
+			x.mark(i)
+			y.mark(j)
+		}
+	}
+	return found
+}
+
+// ownEffect gives a shortest path on which rule i of x, which y lacks, decides
+// and y allows; best is one that was found already, "" for none. y allows a
+// path that no Disallow matches, or that an Allow matches and no longer
+// Disallow.
+func (s *solver) ownEffect(x, y *side, i int, best string) string {
+	d := x.rules[i].Pattern
+	settled := len(best) == least(d)
+	if settled && y.idleAllows == 0 {
+		return best
+	}
+	base := len(s.list)
+	s.above(x, i, d)
+	own := len(s.list)
+	weakest := 0         // length of the shortest Disallow of y that may match, 0 for none
+	var mine, ours []int // Allow rules of y that x lacks, by index into only; that x has, by index
+	for _, j := range s.near(y, d) {
+		r := &y.rules[j]
+		if !r.Allow {
+			s.list = append(s.list, r.Pattern)
 			if weakest == 0 || len(r.Pattern) < weakest {
 				weakest = len(r.Pattern)
 			}
+		} else if k, ok := y.lacks(int(j)); ok {
+			mine = append(mine, k)
+		} else {
+			ours = append(ours, int(j))
 		}
 	}
-	best := s.one(d, avoid, 0)
-	avoid = avoid[:own:own]
-	best = s.pairs(x, y, d, avoid, allows, best)
-	for _, j := range rivals {
-		a := y.rules[j].Pattern
-		if weakest == 0 || len(a) < weakest || hopeless(d, a, best) {
-			continue // nothing that the search without Allow missed, or nothing shorter
+	if !settled {
+		if path := s.one(d, s.list[base:], len(best)); path != "" {
+			best = path
 		}
-		list := avoid
-		near := y.near(d)
-		s.work += len(near)
-		for _, k := range near {
-			e := &y.rules[k]
-			if !e.Allow && len(e.Pattern) > len(a) && compatible(e.Pattern, d) && compatible(e.Pattern, a) {
-				list = append(list, e.Pattern)
+	}
+	s.list = s.list[:own]
+	best = s.pairs(y, d, base, mine, best)
+	if weakest > 0 {
+		best = s.rivals(y, d, base, weakest, ours, best)
+	}
+	s.list = s.list[:base]
+	return best
+}
+
+// pairs gives a shortest path, shorter than best if there is a best, that d
+// matches, none of the list from base, and on which one of the Allow rules (by
+// index into y.only) decides in y. It marks those that do so anywhere.
+func (s *solver) pairs(y *side, d string, base int, allows []int, best string) string {
+	// Short ones first: what they find spares the search for longer ones.
+	slices.SortFunc(allows, func(k, l int) int {
+		return cmp.Or(len(y.rules[y.only[k]].Pattern)-len(y.rules[y.only[l]].Pattern), k-l)
+	})
+	for _, k := range allows {
+		a := y.rules[y.only[k]].Pattern
+		below := 0 // any length shows that the rule works
+		if y.works[k] {
+			if hopeless(d, a, best) {
+				continue
+			}
+			below = len(best)
+		}
+		top := len(s.list)
+		s.above(y, y.only[k], d)
+		path := s.both(d, a, s.list[base:], below)
+		s.list = s.list[:top]
+		if path != "" {
+			y.mark(y.only[k])
+			if best == "" || len(path) < len(best) {
+				best = path
 			}
 		}
-		if path := s.both(d, a, list, len(best)); path != "" {
+		if s.exhausted() {
+			break
+		}
+	}
+	return best
+}
+
+// rivals gives a shortest path, shorter than best if there is a best, that d
+// matches, none of the list from base, one of the Allow rules of y, and no
+// longer Disallow of y. weakest is the length of the shortest Disallow: an
+// Allow that is shorter wins nothing.
+func (s *solver) rivals(y *side, d string, base, weakest int, allows []int, best string) string {
+	for _, j := range allows {
+		a := y.rules[j].Pattern
+		if len(a) < weakest || hopeless(d, a, best) {
+			continue
+		}
+		top := len(s.list)
+		for _, k := range s.near(y, d) {
+			e := &y.rules[k]
+			if !e.Allow && len(e.Pattern) > len(a) && compatible(e.Pattern, a) {
+				s.list = append(s.list, e.Pattern)
+			}
+		}
+		path := s.both(d, a, s.list[base:], len(best))
+		s.list = s.list[:top]
+		if path != "" {
 			best = path
 		}
 		if s.exhausted() {
@@ -148,97 +232,80 @@ func (s *solver) ownEffect(x, y *side, i int, allows []int) string {
 // hopeless reports whether nothing that matches both patterns is shorter than
 // best, by their length alone.
 func hopeless(d, a, best string) bool {
-	return best != "" && len(best) <= max(len(shortest(d)), len(shortest(a)))
+	return best != "" && len(best) <= max(least(d), least(a))
 }
 
-// pairs gives a shortest path, shorter than best if there is a best, that d
-// matches, none of avoid, and on which one of the rules allows (by index into
-// y.only) decides in y. It marks the rules that do so anywhere.
-func (s *solver) pairs(x, y *side, d string, avoid []string, allows []int, best string) string {
-	for _, k := range allows {
-		j := y.only[k]
-		a := y.rules[j].Pattern
-		s.work++
-		if !compatible(a, d) {
+// above puts on the list the patterns of x that are stronger than rule i and
+// may match what d matches, and the path that is always allowed.
+func (s *solver) above(x *side, i int, d string) {
+	p := x.rules[i].Pattern
+	s.exempt(d)
+	for _, j := range s.near(x, p) {
+		f := x.rules[j].Pattern
+		if len(f) >= len(p) && int(j) != i && x.stronger(int(j), i) && compatible(f, d) {
+			s.list = append(s.list, f)
+		}
+	}
+}
+
+// sharedEffects finds the rules of x that y has too and that decide where an
+// Allow of y that x lacks does.
+func (s *solver) sharedEffects(x, y *side, found []string) {
+	var allows [][]int // by rule of x: those, by index into y.only
+	for k, j := range y.only {
+		a := &y.rules[j]
+		if !a.Allow {
 			continue
 		}
-		below := 0 // any length shows that the rule works
-		if y.works[k] {
-			if hopeless(d, a, best) {
+		if allows == nil {
+			allows = make([][]int, len(x.rules))
+		}
+		for _, i := range s.near(x, a.Pattern) {
+			d := &x.rules[i]
+			if d.Allow || len(d.Pattern) > len(a.Pattern) {
 				continue
 			}
-			below = len(best)
-		}
-		path := s.both(d, a, s.above(y, j, d, avoid), below)
-		if path == "" {
-			continue
-		}
-		y.works[k] = true
-		if best == "" || len(path) < len(best) {
-			best = path
-		}
-		if s.exhausted() {
-			break
-		}
-	}
-	return best
-}
-
-// above appends to list the patterns of x that are stronger than rule i and
-// may match what d matches, and the path that is always allowed.
-func (s *solver) above(x *side, i int, d string, list []string) []string {
-	p := x.rules[i].Pattern
-	list = s.exempt(list, d)
-	near := x.near(p)
-	s.work += len(near)
-	for _, j := range near {
-		f := x.rules[j].Pattern
-		if len(f) >= len(p) && int(j) != i && x.stronger(int(j), i) && compatible(f, p) && compatible(f, d) {
-			list = append(list, f)
-		}
-	}
-	return list
-}
-
-// sharedEffects gives the rules of x that y has too and that decide where an
-// Allow of y that x lacks does.
-func (s *solver) sharedEffects(x, y *side, allows []int) (list []effect) {
-	rivals := make(map[int][]int) // rule of x -> allows that may take paths from it
-	for _, k := range allows {
-		a := y.rules[y.only[k]].Pattern
-		near := x.near(a)
-		s.work += len(near)
-		for _, i := range near {
-			d := &x.rules[i]
-			if !d.Allow && len(d.Pattern) <= len(a) && compatible(d.Pattern, a) && !x.lacks(int(i)) {
-				rivals[int(i)] = append(rivals[int(i)], k)
+			if _, own := x.lacks(int(i)); !own {
+				allows[i] = append(allows[i], k)
+				s.spend(costLook)
 			}
 		}
+		if s.exhausted() {
+			return
+		}
 	}
-	for i := range x.rules {
-		if rivals[i] == nil {
+	for i, list := range allows {
+		if list == nil {
 			continue
 		}
 		d := x.rules[i].Pattern
-		if path := s.pairs(x, y, d, slices.Clip(s.above(x, i, d, nil)), rivals[i], ""); path != "" {
-			list = append(list, effect{i, path})
+		base := len(s.list)
+		s.above(x, i, d)
+		if path := s.pairs(y, d, base, list, found[i]); path != "" {
+			found[i] = path
 		}
+		s.list = s.list[:base]
 		if s.exhausted() {
 			break
 		}
 	}
-	return list
 }
 
 // idleRules gives the rules that only x has and that have no effect, each with
 // the rule that gives the same verdict instead.
-func idleRules(x, y *side, added bool) (list []idleRule) {
+func (s *solver) idleRules(x, y *side, added bool) (list []idleRule) {
+	if x.idle == 0 {
+		return nil
+	}
 	for k, i := range x.only {
 		if x.works[k] {
 			continue
 		}
+		if s.exhausted() {
+			return nil
+		}
 		n := idleRule{added: added, rule: i}
-		n.by, n.inOther = coveredBy(x, y, i)
+		n.by, n.inOther = s.coveredBy(x, y, i)
 		list = append(list, n)
 	}
 	return list
@@ -247,13 +314,13 @@ func idleRules(x, y *side, added bool) (list []idleRule) {
 // coveredBy looks at a shortest path that rule i of x matches. If another rule
 // of x decides there, or would without i and say the same, that one covers i;
 // else the one that decides in y.
-func coveredBy(x, y *side, i int) (by int, inOther bool) {
+func (s *solver) coveredBy(x, y *side, i int) (by int, inOther bool) {
 	path := shortest(x.rules[i].Pattern)
-	next := x.deciderWithout(i, path)
+	next := s.decider(x, path, i)
 	if next >= 0 && (x.stronger(next, i) || x.rules[next].Allow == x.rules[i].Allow) {
 		return next, false
 	}
-	if j := y.decider(path); j >= 0 {
+	if j := s.decider(y, path, -1); j >= 0 {
 		return j, true
 	}
 	return -1, false

@@ -141,11 +141,11 @@ func (t *automaton) within(p, q uint32) bool {
 	return p == q
 }
 
-// compatible is false when no path can match both patterns, by their
-// literals at the start alone.
+// compatible is false when no path can match both patterns, by what they begin
+// with alone.
 func compatible(p, q string) bool {
 	n := min(len(p), len(q))
-	for i := range n {
+	for i := range min(n, 24) {
 		if p[i] != q[i] {
 			return p[i] == '*' || q[i] == '*'
 		}
@@ -153,8 +153,20 @@ func compatible(p, q string) bool {
 			return true
 		}
 	}
-	return true
+	if n <= 24 {
+		return true
+	}
+	a, b := beginning(p), beginning(q)
+	n = min(len(a), len(b))
+	if a[:n] != b[:n] {
+		return false
+	}
+	// One that ends there goes with nothing longer.
+	return (len(a) >= len(b) || !exact(p)) && (len(b) >= len(a) || !exact(q))
 }
+
+// exact reports whether the pattern matches one path only.
+func exact(p string) bool { return strings.HasSuffix(p, "$") && strings.IndexByte(p, '*') < 0 }
 
 // covers reports whether every path that matches q matches p: p is matched
 // against q as text, in which only a star of p may take a star of q. It may
@@ -204,4 +216,19 @@ func shortest(pattern string) string {
 		return "/" + pattern
 	}
 	return pattern
+}
+
+// least is the length of shortest(pattern).
+func least(pattern string) int {
+	n, slash := 0, false
+	for i := range len(pattern) {
+		if c := pattern[i]; c != '*' && (c != '$' || i != len(pattern)-1) {
+			slash = slash || n == 0 && c == '/'
+			n++
+		}
+	}
+	if !slash {
+		n++
+	}
+	return n
 }

@@ -2,6 +2,7 @@ package diff
 
 import (
 	"archive/tar"
+	"bufio"
 	"errors"
 	"io"
 	"os"
@@ -50,7 +51,7 @@ func moduleRoot(t testing.TB) string {
 // archive reads all files of a shared tar.xz by name.
 func archive(t testing.TB, name string) map[string][]byte {
 	t.Helper()
-	unpacked, err := xz.NewReader(shared(t, "corpus", name))
+	unpacked, err := xz.NewReader(bufio.NewReader(shared(t, "corpus", name)))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,12 +12,12 @@ import (
 type side struct {
 	rules []robots.Rule
 	only  []int  // rules that the other side lacks, ascending
-	works []bool // by index into only: the rule has effect
+	works []bool // by index into only: the rule has shown an effect
 
-	asked int     // calls of near
-	all   []int32 // every rule, made when first needed
+	idle, idleAllows int // rules in only that have shown none; Allow rules among them
+
+	asked int     // how often rules were looked for
 	index []entry // made when asked often
-	found []int32 // scratch of near
 }
 
 // entry of the index: what a rule's pattern begins with. Entries are sorted;
@@ -48,40 +48,77 @@ func (x *side) stronger(i, j int) bool {
 	return i < j
 }
 
-// decider is the index of the rule that decides on a path, -1 for none.
-func (x *side) decider(path string) int { return x.deciderWithout(-1, path) }
+// lacks gives the place of rule i in only; ok is false when the other side has
+// the rule too.
+func (x *side) lacks(i int) (k int, ok bool) { return slices.BinarySearch(x.only, i) }
 
-// deciderWithout is decider if rule i were not there.
-func (x *side) deciderWithout(i int, path string) int {
+// mark notes that rule i, if it is one that the other side lacks, has effect.
+func (x *side) mark(i int) {
+	if k, ok := x.lacks(i); ok && !x.works[k] {
+		x.works[k] = true
+		x.idle--
+		if x.rules[i].Allow {
+			x.idleAllows--
+		}
+	}
+}
+
+// near gives the rules that may match what the pattern matches, judged by what
+// both begin with. The slice is good until the next call.
+func (s *solver) near(x *side, pattern string) []int32 {
+	s.found = s.found[:0]
+	looks := len(x.rules)
+	if x.indexed() {
+		s.found = x.chain(s.found, pattern)
+		looks = len(s.found)
+		s.found = slices.DeleteFunc(s.found, func(i int32) bool { return !compatible(x.rules[i].Pattern, pattern) })
+	} else {
+		for i := range x.rules {
+			if compatible(x.rules[i].Pattern, pattern) {
+				s.found = append(s.found, int32(i))
+			}
+		}
+	}
+	s.spend(looks * (costLook + len(pattern)/64))
+	return s.found
+}
+
+// decider is the index of the rule of x, other than without, that decides on a
+// path, -1 for none.
+func (s *solver) decider(x *side, path string, without int) int {
 	best := -1
-	for j := range x.rules {
-		if j != i && (best < 0 || x.stronger(j, best)) && robots.Match(x.rules[j].Pattern, path) {
-			best = j
+	if x.indexed() {
+		s.found = x.chain(s.found[:0], path+"$")
+		s.spend(costLook * len(s.found))
+		for _, i := range s.found {
+			if int(i) != without && (best < 0 || x.stronger(int(i), best)) && s.match(x.rules[i].Pattern, path) {
+				best = int(i)
+			}
+		}
+		return best
+	}
+	s.spend(costLook * len(x.rules))
+	for i := range x.rules {
+		if i != without && (best < 0 || x.stronger(i, best)) && compatible(x.rules[i].Pattern, path) && s.match(x.rules[i].Pattern, path) {
+			best = i
 		}
 	}
 	return best
 }
 
-// lacks reports whether rule i is one that the other side lacks.
-func (x *side) lacks(i int) bool {
-	_, found := slices.BinarySearch(x.only, i)
-	return found
-}
-
-// near gives the rules that may match what the pattern matches, judged by what
-// their patterns begin with, and perhaps some more. The slice is good until
-// the next call.
-func (x *side) near(pattern string) []int32 {
+// indexed reports whether there is an index, and makes one when it was asked
+// often enough.
+func (x *side) indexed() bool {
 	x.asked++
 	if x.index == nil && x.asked > indexAfter && len(x.rules) > indexFrom {
 		x.build()
 	}
-	if x.index == nil {
-		for i := len(x.all); i < len(x.rules); i++ {
-			x.all = append(x.all, int32(i))
-		}
-		return x.all
-	}
+	return x.index != nil
+}
+
+// chain appends the rules whose patterns begin with a prefix of what the
+// pattern begins with, longest first, then those that begin with more.
+func (x *side) chain(list []int32, pattern string) []int32 {
 	text := beginning(pattern)
 	after, _ := slices.BinarySearchFunc(x.index, text, func(e entry, text string) int {
 		if e.text <= text {
@@ -89,21 +126,23 @@ func (x *side) near(pattern string) []int32 {
 		}
 		return 1
 	})
-	x.found = x.found[:0]
 	up := int32(after) - 1
 	for up >= 0 && !strings.HasPrefix(text, x.index[up].text) {
 		up = x.index[up].up
 	}
 	for ; up >= 0; up = x.index[up].up {
-		x.found = append(x.found, x.index[up].rule)
+		list = append(list, x.index[up].rule)
+	}
+	if exact(pattern) {
+		return list // nothing may follow
 	}
 	for _, e := range x.index[after:] {
 		if !strings.HasPrefix(e.text, text) {
 			break
 		}
-		x.found = append(x.found, e.rule)
+		list = append(list, e.rule)
 	}
-	return x.found
+	return list
 }
 
 func (x *side) build() {
@@ -170,7 +209,15 @@ func match(b, a *side) {
 		}
 		a.only = append(a.only, i)
 	}
-	b.works, a.works = make([]bool, len(b.only)), make([]bool, len(a.only))
+	for _, x := range [...]*side{b, a} {
+		x.works = make([]bool, len(x.only))
+		x.idle = len(x.only)
+		for _, i := range x.only {
+			if x.rules[i].Allow {
+				x.idleAllows++
+			}
+		}
+	}
 }
 
 func equal(p, q *robots.Rule) bool { return p.Allow == q.Allow && p.Pattern == q.Pattern }

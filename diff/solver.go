@@ -1,7 +1,6 @@
 package diff
 
 import (
-	"slices"
 	"strings"
 
 	"github.com/robotswatch/robotswatch/robots"
@@ -9,76 +8,107 @@ import (
 
 // Limits of one question (one Compare, one AccessOf). They count work and not
 // time, so that an answer does not depend on the machine. Beyond them the
-// answer comes from candidates and says so.
+// answer comes from candidates and samples, and says so.
 const (
-	// MaxStates is the number of states of the search kept for one question.
+	// MaxStates is the number of states of the search for one question.
 	MaxStates = 200_000
-	// MaxWork is the number of steps of a pattern, comparisons of two
-	// positions or looks at a rule, together.
-	MaxWork = 30_000_000
-	// maxCells bounds the memory for the states of one search: positions of
-	// patterns, eight octets each.
-	maxCells = 2_000_000
-	// maxLiteral is the longest pattern, in octets, that is searched.
-	maxLiteral = 1 << 16
-	// reserve is the work that candidates may take once MaxWork is used up.
-	reserve = 10_000_000
+	// MaxWork is in units of one step of one pattern by one octet, a few
+	// nanoseconds.
+	MaxWork = 12_000_000
+	// maxFilesWork is for all questions about two files. When it is used
+	// up, each further one gets no more than lateWork.
+	maxFilesWork = 8 * MaxWork
+	lateWork     = MaxWork / 500
+	// maxThreads bounds the memory of one search: positions of patterns in
+	// all its states, eight octets each.
+	maxThreads = 1_000_000
+	// maxCompiled bounds the patterns that are searched for one question,
+	// in octets; an automaton takes 24 for each.
+	maxCompiled = 512 << 10
+	// maxSample is the longest path that is made up as a sample.
+	maxSample = 8 << 10
+)
+
+// What things cost, in units of MaxWork.
+const (
+	costLook  = 1  // at what a rule begins with
+	costMatch = 4  // of a pattern and a path, and one for each 32 octets
+	costState = 16 // to keep
 )
 
 // solver answers: is there a path that matches all of some patterns and none
 // of others, and which is a shortest one? One solver serves one question and
-// holds its budget. It is not safe for concurrent use.
+// holds its budget and its memory. It is not safe for concurrent use.
 type solver struct {
 	lang     *language
+	limit    int // of work
 	work     int
 	states   int
 	gaveUp   bool
 	compiled map[string]*automaton
-	scratch  []string // of opposing
+	octets   int // of the patterns in compiled
+
+	// list is a stack of patterns to avoid: whoever puts some on top takes
+	// them off again.
+	list   []string
+	active []string // those that a search has to do with
+	found  []int32  // scratch of near
+	walk   walk
+
+	// Where list and found begin: most questions need no more.
+	listStart  [16]string
+	foundStart [64]int32
 }
 
 func newSolver(r robots.Reading) *solver {
-	return &solver{lang: languageOf(r)}
+	s := &solver{lang: languageOf(r), limit: MaxWork}
+	s.list, s.found = s.listStart[:0], s.foundStart[:0]
+	return s
 }
 
 // spend takes from the budget and reports whether some is left.
 func (s *solver) spend(n int) bool {
 	s.work += n
-	if s.work > MaxWork {
+	if s.work > s.limit {
 		s.gaveUp = true
-		return false
 	}
-	return true
+	return !s.gaveUp
 }
 
-// exhausted reports whether not even candidates can be tried any more.
-func (s *solver) exhausted() bool { return s.work > MaxWork+reserve }
+// exhausted reports whether not even candidates and samples can be tried any
+// more: they may take a sixth of the limit once it is used up.
+func (s *solver) exhausted() bool { return s.work > s.limit+s.limit/6 }
 
-// exempt adds the path that is always allowed to the patterns to avoid, if d
-// matches it.
-func (s *solver) exempt(avoid []string, d string) []string {
-	if s.lang.exempt != "" && robots.Match(d, s.lang.exempt) {
-		return append(avoid, s.lang.exempt+"$")
+// match is robots.Match on the budget.
+func (s *solver) match(pattern, path string) bool {
+	s.spend(costMatch + len(path)/32)
+	return robots.Match(pattern, path)
+}
+
+// exempt puts the path that is always allowed on the list, if d matches it.
+func (s *solver) exempt(d string) {
+	if s.lang.exempt != "" && compatible(d, s.lang.exempt) && robots.Match(d, s.lang.exempt) {
+		s.list = append(s.list, s.lang.exempt+"$")
 	}
-	return avoid
 }
 
 // one finds a shortest path that matches d and none of avoid, shorter than
 // below (0: any length). "" is none; none is proven unless the solver gave up.
 func (s *solver) one(d string, avoid []string, below int) string {
-	// Nothing that matches d is shorter than this.
-	candidate := shortest(d)
-	if below > 0 && len(candidate) >= below {
+	if below > 0 && least(d) >= below {
 		return ""
 	}
-	s.work += len(avoid)
+	candidate := shortest(d)
 	free := true
 	for _, f := range avoid {
-		if robots.Match(f, candidate) {
+		if s.match(f, candidate) {
 			if covers(f, d) {
 				return ""
 			}
 			free = false
+		}
+		if s.exhausted() {
+			return ""
 		}
 	}
 	if free && s.lang.contains(candidate) {
@@ -97,9 +127,12 @@ func (s *solver) both(d, a string, avoid []string, below int) string {
 	case covers(d, a):
 		return s.one(a, avoid, below)
 	}
-	s.work += len(avoid)
 	for _, f := range avoid {
+		s.spend(2 * costMatch)
 		if covers(f, d) || covers(f, a) {
+			return ""
+		}
+		if s.exhausted() {
 			return ""
 		}
 	}
@@ -113,22 +146,20 @@ func (s *solver) both(d, a string, avoid []string, below int) string {
 // that was found not to meet them, "" for none. At a limit it falls back to
 // samples.
 func (s *solver) search(must, avoid []string, tried string, below int) string {
-	var active []string
+	s.active = s.active[:0]
 	for !s.gaveUp {
 		if tried != "" {
-			n := len(active)
+			n := len(s.active)
 			for _, f := range avoid {
-				if robots.Match(f, tried) {
-					active = append(active, f)
+				if s.match(f, tried) {
+					s.active = append(s.active, f)
 				}
 			}
-			s.work += len(avoid) * (1 + len(tried)/16)
-			if len(active) == n && s.lang.contains(tried) {
+			if len(s.active) == n && s.lang.contains(tried) {
 				return tried
 			}
 		}
-		w := walk{solver: s, below: below}
-		path, ok := w.run(must, active)
+		path, ok := s.walk.run(s, must, s.active, below)
 		if !ok {
 			s.gaveUp = true
 			break
@@ -141,15 +172,19 @@ func (s *solver) search(must, avoid []string, tried string, below int) string {
 	return s.sample(must, avoid, below)
 }
 
+// compile gives the automaton of a pattern, nil when there is no room for it.
 func (s *solver) compile(pattern string) *automaton {
 	if t := s.compiled[pattern]; t != nil {
 		return t
+	}
+	s.octets += len(pattern)
+	if s.octets > maxCompiled || !s.spend(4*len(pattern)) {
+		return nil
 	}
 	if s.compiled == nil {
 		s.compiled = make(map[string]*automaton)
 	}
 	t := compile(pattern)
-	s.work += len(pattern)
 	s.compiled[pattern] = t
 	return t
 }
@@ -159,26 +194,29 @@ func (s *solver) compile(pattern string) *automaton {
 // need not be shortest.
 func (s *solver) sample(must, avoid []string, below int) string {
 	fills := []string{"", "x", "/", "q/", "?"}
-	for _, p := range append(slices.Clip(must), avoid[:min(len(avoid), 8)]...) {
-		fills = append(fills, strings.Trim(shortest(p), "/"))
+	for _, list := range [][]string{must, avoid[:min(len(avoid), 8)]} {
+		for _, p := range list {
+			fills = append(fills, strings.Trim(shortest(p), "/"))
+		}
 	}
 	best := ""
 	for _, m := range must {
 		open := !strings.HasSuffix(m, "$")
 		m = strings.TrimSuffix(m, "$")
+		stars := strings.Count(m, "*")
 		for _, fill := range fills {
 			for _, tail := range fills {
-				if !open && tail != "" {
-					break
+				if !open && tail != "" || len(m)+stars*len(fill)+len(tail) > maxSample {
+					continue
 				}
-				path := strings.ReplaceAll(m, "*", fill) + tail
-				s.work += len(path) + len(avoid)
 				if s.exhausted() {
 					return best
 				}
+				path := strings.ReplaceAll(m, "*", fill) + tail
 				if !strings.HasPrefix(path, "/") {
 					path = "/" + path
 				}
+				s.spend(len(path))
 				if (below == 0 || len(path) < below) && (best == "" || len(path) < len(best)) && s.answers(path, must, avoid) {
 					best = path
 				}
@@ -194,12 +232,12 @@ func (s *solver) answers(path string, must, avoid []string) bool {
 		return false
 	}
 	for _, m := range must {
-		if !robots.Match(m, path) {
+		if !s.match(m, path) {
 			return false
 		}
 	}
 	for _, f := range avoid {
-		if robots.Match(f, path) {
+		if s.match(f, path) || s.exhausted() {
 			return false
 		}
 	}

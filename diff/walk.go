@@ -18,13 +18,13 @@ import (
 // one more.
 type walk struct {
 	*solver
-	below int
+	below int // only paths shorter than that; 0 for all
 
-	must  []*automaton
-	avoid []*automaton
-	nodes []state
-	cells []thread // the threads of all states, one after the other
-	seen  map[place]int32
+	must    []*automaton
+	avoid   []*automaton
+	nodes   []state
+	threads []thread // of all states, one after the other
+	seen    map[place]int32
 }
 
 // thread is how far a pattern to avoid has come. One that can no longer match
@@ -46,32 +46,36 @@ type state struct {
 	octet    byte
 }
 
-// run gives a shortest path, "" when there is none; ok is false when a limit
-// was reached first.
-func (w *walk) run(must, avoid []string) (path string, ok bool) {
-	for _, list := range [][]string{must, avoid} {
-		for _, p := range list {
-			if len(p) > maxLiteral || !w.spend(len(p)) {
-				return "", false
-			}
-		}
+// run gives a shortest path that matches all of must and none of avoid, ""
+// when there is none; ok is false when a limit was reached first. What a run
+// made is kept for the next one to use the memory again.
+func (w *walk) run(s *solver, must, avoid []string, below int) (path string, ok bool) {
+	w.solver, w.below = s, below
+	w.must, w.avoid = w.must[:0], w.avoid[:0]
+	w.nodes, w.threads = w.nodes[:0], w.threads[:0]
+	if w.seen == nil {
+		w.seen = make(map[place]int32)
 	}
+	clear(w.seen)
 	for _, m := range must {
-		w.must = append(w.must, w.compile(m))
+		t := w.compile(m)
+		if t == nil {
+			return "", false
+		}
+		w.must = append(w.must, t)
 	}
-	root := state{parent: -1, next: -1}
-	w.avoid = make([]*automaton, 0, len(avoid))
 	for _, f := range avoid {
 		t := w.compile(f)
+		if t == nil {
+			return "", false
+		}
 		if t.complete(0) {
 			return "", true
 		}
-		w.cells = append(w.cells, thread{uint32(len(w.avoid)), 0})
+		w.threads = append(w.threads, thread{uint32(len(w.avoid)), 0})
 		w.avoid = append(w.avoid, t)
 	}
-	root.to = int32(len(w.cells))
-	w.seen = make(map[place]int32)
-	w.nodes = append(w.nodes, root)
+	w.nodes = append(w.nodes, state{parent: -1, next: -1, to: int32(len(w.threads))})
 	if last, found := w.step(0, '/'); found {
 		return w.path(last), true
 	}
@@ -92,7 +96,7 @@ func (w *walk) run(must, avoid []string) (path string, ok bool) {
 				return w.path(last), true
 			}
 		}
-		if w.states > MaxStates || len(w.cells) > maxCells || w.work > MaxWork {
+		if w.gaveUp || w.states > MaxStates || len(w.threads) > maxThreads {
 			return "", false
 		}
 	}
@@ -112,10 +116,10 @@ func (w *walk) choices(i int32) (choices octets, filler byte) {
 		choices = choices.or(t.marks[at])
 	}
 	taken := choices
-	for _, th := range w.cells[n.from:n.to] {
+	for _, th := range w.threads[n.from:n.to] {
 		taken = taken.or(w.avoid[th.id].marks[th.at])
 	}
-	w.work += int(n.to - n.from)
+	w.spend(int(n.to - n.from))
 	fillers := w.lang.fillers[n.in]
 	for k := range len(fillers) {
 		if !taken.has(fillers[k]) {
@@ -148,9 +152,9 @@ func (w *walk) step(i int32, c byte) (last int32, found bool) {
 	if w.below > 0 && int(n.depth)+int(rest) >= w.below {
 		return 0, false
 	}
-	threads := w.cells[from.from:from.to]
-	w.work += len(threads) + 1
-	n.from = int32(len(w.cells))
+	threads := w.threads[from.from:from.to]
+	w.spend(len(threads) + 2)
+	n.from = int32(len(w.threads))
 	for _, th := range threads {
 		t := w.avoid[th.id]
 		at := t.step(th.at, c)
@@ -158,18 +162,18 @@ func (w *walk) step(i int32, c byte) (last int32, found bool) {
 			continue
 		}
 		if t.complete(at) {
-			w.cells = w.cells[:n.from]
+			w.threads = w.threads[:n.from]
 			return 0, false
 		}
 		accepted = accepted && !t.accepts(at)
-		w.cells = append(w.cells, thread{th.id, at})
+		w.threads = append(w.threads, thread{th.id, at})
 	}
-	n.to = int32(len(w.cells))
+	n.to = int32(len(w.threads))
 	first, known := w.seen[n.place]
 	if known {
 		for j := first; j >= 0; j = w.nodes[j].next {
 			if w.ahead(&n, &w.nodes[j]) {
-				w.cells = w.cells[:n.from]
+				w.threads = w.threads[:n.from]
 				return 0, false
 			}
 		}
@@ -179,15 +183,16 @@ func (w *walk) step(i int32, c byte) (last int32, found bool) {
 	w.nodes = append(w.nodes, n)
 	w.seen[n.place] = last
 	w.states++
+	w.spend(costState)
 	return last, accepted
 }
 
 // ahead reports whether n has come at least as far as m with every pattern to
 // avoid, so that nothing can be reached from n that cannot be from m.
 func (w *walk) ahead(n, m *state) bool {
-	have := w.cells[n.from:n.to]
-	for _, th := range w.cells[m.from:m.to] {
-		w.work++
+	have := w.threads[n.from:n.to]
+	for _, th := range w.threads[m.from:m.to] {
+		w.spend(1)
 		for len(have) > 0 && have[0].id < th.id {
 			have = have[1:]
 		}
