@@ -1,0 +1,158 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/robotswatch/robotswatch/diff"
+	"github.com/robotswatch/robotswatch/fetch"
+	"github.com/robotswatch/robotswatch/robots"
+	"github.com/robotswatch/robotswatch/watcher"
+)
+
+// asOfRuns is how many runs of answers before a moment are read to find out
+// how a site stood: the last policy among them settles it.
+const asOfRuns = 200
+
+// accessRow is what an agent may fetch on a site.
+type accessRow struct {
+	Site       string        `json:"site"`
+	Agent      string        `json:"agent"`
+	Access     diff.Level    `json:"access"`
+	Source     robots.Source `json:"source"`
+	State      fetch.State   `json:"state"`
+	At         *time.Time    `json:"at"` // null: now
+	ObservedAt *time.Time    `json:"observed_at"`
+	Stale      bool          `json:"stale"`
+}
+
+func (a *app) accessCommand() *cobra.Command {
+	var q queryFlags
+	cmd := &cobra.Command{
+		Use:   "access",
+		Short: "List what agents may fetch on the watched sites, now or at a time",
+		Long: `Lists the effective access of the agents watched on each site, or of the one
+asked for, now or as of a time. A site that was not known then is "unknown".`,
+		Example: "  robotswatch access --agent GPTBot --at 2026-05-01",
+		Args:    cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := q.check(); err != nil {
+				return err
+			}
+			at, err := parseMoment("at", q.at, time.Now())
+			if err != nil {
+				return err
+			}
+			lib, err := a.openLibrary(cmd.Context())
+			if err != nil {
+				return err
+			}
+			defer lib.store.Close()
+			rows := lib.accessRows(cmd.Context(), watcher.SiteFilter{Origin: q.site, Tag: q.tag}, q.agent, at)
+			return accessTable.write(a.stdout, q.format, limited(rows, q.limit))
+		},
+	}
+	q.add(cmd, "site", "agent", "tag", "at")
+	return cmd
+}
+
+var accessTable = table[accessRow]{
+	header: []string{"site", "agent", "access", "source", "state", "observed_at", "stale"},
+	cells: func(r accessRow) []string {
+		return []string{r.Site, r.Agent, string(r.Access), string(r.Source), string(r.State), when(r.ObservedAt), strconv.FormatBool(r.Stale)}
+	},
+}
+
+// accessRows walks sites and, on each, the agents watched there or the one
+// named; at is zero for now.
+func (l *library) accessRows(ctx context.Context, f watcher.SiteFilter, agent string, at time.Time) iter.Seq2[accessRow, error] {
+	return func(yield func(accessRow, error) bool) {
+		for site, err := range l.store.WalkSites(ctx, f) {
+			var rows []accessRow
+			if err == nil {
+				rows, err = l.siteAccess(ctx, site, agent, at)
+			}
+			if err != nil {
+				yield(accessRow{}, err)
+				return
+			}
+			for _, row := range rows {
+				if !yield(row, nil) {
+					return
+				}
+			}
+		}
+	}
+}
+
+func (l *library) siteAccess(ctx context.Context, site watcher.Site, agent string, at time.Time) ([]accessRow, error) {
+	list, err := l.agentsOf(site, agent)
+	if err != nil {
+		return nil, err
+	}
+	moment := at
+	if at.IsZero() {
+		moment = time.Now()
+	} else {
+		runs, err := l.store.Observations(ctx, site.Origin, time.Time{}, at.Add(time.Millisecond), asOfRuns)
+		if err != nil {
+			return nil, err
+		}
+		site = watcher.AsOf(site, runs, at, l.judge.Settings().Confirm)
+	}
+	text, err := l.policy(ctx, site)
+	if err != nil {
+		return nil, err
+	}
+	site.Profile = watcher.Profile(watcher.Version{State: site.Readable, Body: site.Body}, text, list)
+	observed := site.ReadableAt
+	if !site.State.Readable() {
+		observed = site.LastCheckAt
+	}
+	rows := make([]accessRow, 0, len(list))
+	for _, e := range watcher.Effective(site, list, moment, l.judge.Settings().Semantics) {
+		rows = append(rows, accessRow{
+			Site: site.Origin, Agent: e.Agent, Access: e.Level, Source: e.Source, State: site.State,
+			At: optional(at), ObservedAt: optional(observed),
+			Stale: observed.IsZero() || moment.Sub(observed) > watcher.MaxGap,
+		})
+	}
+	return rows, nil
+}
+
+// agentsOf gives the agents watched on a site, or the one named.
+func (l *library) agentsOf(site watcher.Site, name string) ([]diff.Agent, error) {
+	if name == "" {
+		watch, err := l.judge.Watch(site.Config)
+		if err != nil {
+			return nil, err
+		}
+		return watch.Agents, nil
+	}
+	if strings.HasPrefix(name, "@") {
+		return nil, fmt.Errorf("--agent %s: want a product token, not a group", name)
+	}
+	if a, ok := l.judge.Settings().Catalogue.Lookup(name); ok {
+		return []diff.Agent{watcher.AgentOf(a)}, nil
+	}
+	return []diff.Agent{{Token: name}}, nil
+}
+
+// policy is the last good policy of a site, nil when it has none.
+func (l *library) policy(ctx context.Context, site watcher.Site) ([]byte, error) {
+	if site.Readable != fetch.Policy {
+		return nil, nil
+	}
+	text, err := l.store.Body(ctx, site.Body)
+	if errors.Is(err, watcher.ErrNotFound) {
+		return nil, fmt.Errorf("the last good policy of %s is missing from the store: %s", site.Origin, site.Body)
+	}
+	return text, err
+}
