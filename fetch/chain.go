@@ -22,7 +22,7 @@ const MaxChains = 1 << 21
 // holds from the moment of the verification until the earliest end of a
 // certificate in the verified chain, and for at most the configured time.
 // What a handshake itself proves, possession of the leaf's key, is never
-// skipped: crypto/tls checks it before it asks for the chain.
+// skipped: none completes without it.
 //
 // Only successes are remembered. The key is a keyed hash with a secret of this
 // process, so that nobody can look for collisions.
