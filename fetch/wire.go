@@ -24,6 +24,7 @@ var (
 	errTruncated = errors.New("the transfer ended before it was complete")
 	errNotHTTP   = errors.New("the answer is not HTTP")
 	errNoAnswer  = errors.New("closed without an answer")
+	errProxyAuth = errors.New("it wants to be authenticated to (status 407)")
 	errHandshake = errors.New("the TLS handshake failed")
 )
 
@@ -146,6 +147,9 @@ func (l *look) ask(ctx context.Context, h hop) (redirect string, err error) {
 	}
 	if h.https && !l.http2 && (a.status == http.StatusHTTPVersionNotSupported || a.status == http.StatusUpgradeRequired) {
 		return "", errWantsHTTP2
+	}
+	if a.status == http.StatusProxyAuthRequired && c.proxyRelays(h) {
+		return "", &proxyError{errProxyAuth}
 	}
 	return l.record(h, a, x)
 }
