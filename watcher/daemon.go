@@ -45,7 +45,8 @@ type Options struct {
 	Judge   *Judge
 
 	Concurrency int           // looks in flight
-	PerHost     int           // looks in flight to one registered domain, or one address
+	PerDomain   int           // looks in flight to one registered domain
+	PerAddress  int           // looks in flight to one IP address, as far as it is known before
 	Timeout     time.Duration // of a look, as the fetcher keeps it
 
 	Observer  Observer
@@ -73,8 +74,9 @@ func New(o Options) (*Daemon, error) {
 	switch {
 	case o.Store == nil || o.Fetcher == nil || o.Router == nil || o.Judge == nil:
 		return nil, errors.New("a daemon needs a store, a fetcher, a router and a judge")
-	case o.Concurrency < 1 || o.PerHost < 1:
-		return nil, fmt.Errorf("a daemon needs room for at least one look, not %d in all and %d a host", o.Concurrency, o.PerHost)
+	case o.Concurrency < 1 || o.PerDomain < 1 || o.PerAddress < 1:
+		return nil, fmt.Errorf("a daemon needs room for at least one look, not %d in all, %d a domain, %d an address",
+			o.Concurrency, o.PerDomain, o.PerAddress)
 	case o.Timeout <= 0:
 		return nil, fmt.Errorf("a look needs a positive time limit, not %v", o.Timeout)
 	}

@@ -91,7 +91,7 @@ func testDaemon(t testing.TB, store Store, web Fetcher, schedule string, change 
 	t.Helper()
 	o := Options{
 		Store: store, Fetcher: web, Router: toEverybody{}, Judge: testJudge(t, schedule),
-		Concurrency: 16, PerHost: 4, Timeout: 30 * time.Second,
+		Concurrency: 16, PerDomain: 4, PerAddress: 4, Timeout: 30 * time.Second,
 	}
 	if change != nil {
 		change(&o)

@@ -29,7 +29,8 @@ const (
 type task struct {
 	lease    Lease
 	token    atomic.Int64 // of the lease, or of the one that replaced it
-	hosts    [2]string    // what politeness counts: registered domain, last known address
+	domain   string       // registered domain, "" for an IP address
+	address  string       // IP address that answered last, "" when there was none
 	since    time.Time    // when it was claimed
 	urgent   bool
 	tries    int
@@ -38,7 +39,10 @@ type task struct {
 }
 
 func newTask(l Lease) *task {
-	t := &task{lease: l, hosts: [2]string{domainOf(l.Site.Origin), l.Site.Memory.Address}, since: time.Now()}
+	t := &task{lease: l, domain: domainOf(l.Site.Origin), address: l.Site.Memory.Address, since: time.Now()}
+	if _, err := netip.ParseAddr(t.domain); err == nil {
+		t.domain, t.address = "", t.domain
+	}
 	t.token.Store(l.Token)
 	return t
 }
@@ -65,21 +69,22 @@ func domainOf(origin string) string {
 }
 
 // pool keeps looks in flight, as many as allowed, and never more than allowed
-// to one host. It belongs to one goroutine.
+// to one party. It belongs to one goroutine.
 type pool struct {
 	d        *Daemon
 	writer   *writer
 	waiting  []*task // oldest due first
 	held     map[int64]*task
 	returned []Lease // to be released
-	busy     map[string]int
+	domains  counter
+	hosts    counter // by address
 	inFlight int
 	patient  bool // nobody else waits to be claimed
 	done     chan *task
 }
 
 func newPool(d *Daemon, w *writer) *pool {
-	return &pool{d: d, writer: w, busy: make(map[string]int), held: make(map[int64]*task), done: make(chan *task, d.opt.Concurrency)}
+	return &pool{d: d, writer: w, domains: counter{}, hosts: counter{}, held: make(map[int64]*task), done: make(chan *task, d.opt.Concurrency)}
 }
 
 // add takes a claimed site. One that is held already was claimed anew because
@@ -145,23 +150,24 @@ func (p *pool) drop(t *task) {
 }
 
 func (p *pool) free(t *task) bool {
-	for _, h := range t.hosts {
-		if h != "" && p.busy[h] >= p.d.opt.PerHost {
-			return false
-		}
-	}
-	return true
+	return p.domains[t.domain] < p.d.opt.PerDomain && p.hosts[t.address] < p.d.opt.PerAddress
 }
 
 func (p *pool) enter(t *task, n int) {
 	p.inFlight += n
-	for i, h := range t.hosts {
-		if h == "" || i == 1 && h == t.hosts[0] {
-			continue
-		}
-		if p.busy[h] += n; p.busy[h] == 0 {
-			delete(p.busy, h)
-		}
+	p.domains.add(t.domain, n)
+	p.hosts.add(t.address, n)
+}
+
+// counter counts by name; what has none is not counted.
+type counter map[string]int
+
+func (c counter) add(name string, n int) {
+	if name == "" {
+		return
+	}
+	if c[name] += n; c[name] == 0 {
+		delete(c, name)
 	}
 }
 

@@ -204,17 +204,3 @@ func (c *Schedules) Get(spec string) (*Schedule, error) {
 	c.parsed.Store(spec, s)
 	return s, nil
 }
-
-const (
-	// firstPace is how many new or replanned sites a second are looked at
-	// first, and firstWithin how soon all of them at the latest are due.
-	firstPace   = 100
-	firstWithin = 10 * time.Minute
-)
-
-// FirstLook is when a site is due that is new, back, or on another schedule:
-// soon, but spread over the time that so many sites need.
-func FirstLook(origin string, now time.Time, sites int) time.Time {
-	over := min(firstWithin, time.Duration(sites)*time.Second/firstPace)
-	return now.Add(time.Duration(share(origin, max(over.Milliseconds(), 1))) * time.Millisecond).UTC()
-}

@@ -135,7 +135,7 @@ func (y *year) live() {
 		ctx, cancel := context.WithCancel(y.t.Context())
 		store := &crashing{memStore: y.store, year: y}
 		d := testDaemon(y.t, store, y.web, "@every 24h", func(o *Options) {
-			o.Clock, o.Poll, o.Concurrency, o.PerHost = y.clock, 10*time.Second, 6, 2
+			o.Clock, o.Poll, o.Concurrency, o.PerDomain = y.clock, 10*time.Second, 6, 2
 		})
 		stopped := make(chan error)
 		go func() { stopped <- d.Run(ctx) }()

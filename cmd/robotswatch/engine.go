@@ -61,7 +61,7 @@ func (d *daemon) newEngine(cfg *config.Config) (*engine, error) {
 	}
 	w, err := watcher.New(watcher.Options{
 		Store: d.store, Fetcher: fetch.New(settings), Router: router, Judge: judge,
-		Concurrency: cfg.Fetch.Concurrency, PerHost: cfg.Fetch.PerDomain, Timeout: cfg.Fetch.Timeout,
+		Concurrency: cfg.Fetch.Concurrency, PerDomain: cfg.Fetch.PerDomain, PerAddress: cfg.Fetch.PerAddress, Timeout: cfg.Fetch.Timeout,
 		Observer: d.metrics, Committed: dispatcher.Poke, Log: d.log,
 	})
 	if err != nil {
