@@ -213,8 +213,12 @@ func (w *writer) drop(batch []written, err error) {
 
 func (w *writer) try(ctx context.Context, batch []written) error {
 	results := make([]Result, len(batch))
+	latest := w.d.opt.Clock().Add(maxPlan).UTC() // the clock may have been set back since the look
 	for i, r := range batch {
 		results[i] = r.result
+		if results[i].Site.NextCheckAt.After(latest) {
+			results[i].Site.NextCheckAt = latest
+		}
 	}
 	lost, err := w.d.opt.Store.Record(ctx, results)
 	if err != nil {

@@ -143,6 +143,7 @@ func (y *year) live() {
 			y.sleep(time.Duration(y.rand.Int64N(int64(40 * time.Hour))))
 			y.happen()
 		}
+		y.sleep(time.Minute) // the daemon has to live long enough to see the clock leap
 		crash := y.rand.IntN(3) == 0
 		if crash {
 			y.crashes++
