@@ -37,16 +37,14 @@ func scanObservation(scan Scan) (ob watcher.Observation, origin string, err erro
 		lastAt = max(at, lastCheck)
 	}
 	if ob.FinalURL == "" && ob.Status != 0 {
-		ob.FinalURL = origin + "/robots.txt"
+		ob.FinalURL = usualURL(origin)
 	}
 	ob.At, ob.LastAt = fromMillis(at), fromMillis(lastAt)
 	ob.State, ob.Reason = fetch.State(state), fetch.Reason(reason)
 	ob.Truncated, ob.Backfill = truncated != 0, backfill != 0
 	copy(ob.Body[:], hash)
-	if err := unpackJSON(evidence, &ob.Evidence); err != nil {
-		return ob, "", fmt.Errorf("evidence of %s: %w", origin, err)
-	}
-	return ob, origin, nil
+	ob.Evidence, err = unpackEvidence(origin, evidence)
+	return ob, origin, err
 }
 
 // Observations gives up to limit runs of a site that began in [since, until),

@@ -25,11 +25,12 @@ func TestMemoryComesBackAsItWas(t *testing.T) {
 		})
 		want := watcher.Site{Origin: "https://a.example", Body: hash.Draw(t, "site body")}
 		want.Memory = watcher.Memory{
-			ETag: rapid.String().Draw(t, "etag"), Modified: rapid.SampledFrom([]string{"", "Mon, 30 Nov 2026 09:00:00 GMT"}).Draw(t, "modified"),
+			ETag: rapid.String().Draw(t, "etag"), Modified: rapid.SampledFrom([]string{"", "Mon, 30 Nov 2026 09:00:00 GMT", "yesterday", "Mon, 31 Nov 2026 09:00:00 GMT"}).Draw(t, "modified"),
 			Last: answer.Draw(t, "last"), Good: answer.Draw(t, "good"), Tentative: rapid.Bool().Draw(t, "tentative"),
 		}
 		if rapid.Bool().Draw(t, "flapping") {
 			want.Memory.Flap.Since, want.Memory.Flap.Looks = t0, 3
+			want.Memory.FullGetAt = t0.Add(time.Millisecond)
 			want.Memory.Flap.Outages = []time.Time{t0}
 			want.Memory.Doubt = &watcher.Doubt{State: fetch.Unreachable, Since: t0, Count: 1, Total: 2}
 		}
@@ -38,7 +39,7 @@ func TestMemoryComesBackAsItWas(t *testing.T) {
 			t.Fatal(err)
 		}
 		got := watcher.Site{Origin: want.Origin, Body: want.Body}
-		if err := unpackMemory(packed, &got); err != nil {
+		if _, err := unpackMemory(packed, &got); err != nil {
 			t.Fatalf("%q: %v", packed, err)
 		}
 		if !reflect.DeepEqual(got, want) {

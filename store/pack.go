@@ -81,14 +81,6 @@ func unpackJSON(data []byte, v any) error {
 	return nil
 }
 
-// packEvidence is packJSON, with nothing for nothing.
-func packEvidence(e watcher.Evidence) ([]byte, error) {
-	if e.Vendor == "" && e.Address == "" && e.TLSSubject == "" && len(e.Headers) == 0 {
-		return nil, nil
-	}
-	return packJSON(e)
-}
-
 // unpackChange reads changes.data.
 func unpackChange(data []byte) (c watcher.Change, err error) {
 	if err := unpackJSON(data, &c); err != nil {

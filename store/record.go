@@ -84,7 +84,7 @@ func prepare(results []watcher.Result) ([]outcome, error) {
 			o.packed = packBody(o.Body)
 		}
 		if o.Observation != nil {
-			if o.evidence, err = packEvidence(o.Observation.Evidence); err != nil {
+			if o.evidence, err = packEvidence(o.Site.Origin, o.Observation.Evidence); err != nil {
 				return nil, fmt.Errorf("evidence of %s: %w", o.Site.Origin, err)
 			}
 		}
@@ -161,10 +161,10 @@ func (s *Store) recordProfiles(ctx context.Context, tx *Tx, kept []*outcome) (er
 	for _, o := range kept {
 		o.to = o.from
 		o.to.state, o.to.phase = o.Site.State, phaseOf(&o.Site)
-		if slices.Equal(o.Lease.Site.Profile, o.Site.Profile) {
+		if slices.Equal(o.Lease.Site.Profile, o.Site.Profile) && o.Lease.Site.Memory.Watch == o.Site.Memory.Watch {
 			continue
 		}
-		if o.to.profile, err = s.profileID(ctx, tx, o.Site.Profile); err != nil {
+		if o.to.profile, err = s.profileID(ctx, tx, profile{o.Site.Memory.Watch, o.Site.Profile}); err != nil {
 			return err
 		}
 	}
@@ -252,7 +252,7 @@ func hashArg(h watcher.Hash) any {
 
 // shortURL leaves the usual final URL out.
 func shortURL(origin, finalURL string) string {
-	if finalURL == origin+"/robots.txt" {
+	if finalURL == usualURL(origin) {
 		return ""
 	}
 	return finalURL

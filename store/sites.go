@@ -22,6 +22,7 @@ const siteColumns = `sites.id, sites.origin, sites.tags_id, sites.agents_id, sit
 type siteRow struct {
 	site                      watcher.Site
 	tagsID, agentsID, profile int64
+	watchOfProfile            bool
 }
 
 // scan reads siteColumns, and more columns behind them.
@@ -41,7 +42,9 @@ func (r *siteRow) scan(scan Scan, more ...any) error {
 	s.StateSince, s.ReadableAt = fromMillis(stateSince), fromMillis(readableAt)
 	s.LastCheckAt, s.LastChangeAt, s.NextCheckAt = fromMillis(lastCheck), fromMillis(lastChange), fromMillis(nextCheck)
 	copy(s.Body[:], hash)
-	return unpackMemory(memory, s)
+	var err error
+	r.watchOfProfile, err = unpackMemory(memory, s)
+	return err
 }
 
 // complete looks up the interned parts of a site. They are shared: read only.
@@ -52,7 +55,11 @@ func (s *Store) complete(ctx context.Context, q Queryer, r *siteRow) (err error)
 	if r.site.Config.Agents, err = s.sets.get(ctx, q, r.agentsID); err != nil {
 		return err
 	}
-	r.site.Profile, err = s.profiles.get(ctx, q, r.profile)
+	p, err := s.profiles.get(ctx, q, r.profile)
+	r.site.Profile = p.access
+	if r.watchOfProfile {
+		r.site.Memory.Watch = p.watch
+	}
 	return err
 }
 

@@ -74,48 +74,69 @@ func (s *Store) recordStandings(ctx context.Context, tx *Tx, kept []*outcome) er
 	return moveStandings(ctx, tx, now, by)
 }
 
-// joinedStanding reads a row of standings, or of standings_daily, called k.
+// joinedRow is a row of standings, or of standings_daily, called k, with the
+// texts of what is interned.
+type joinedRow struct {
+	st                 watcher.Standing
+	day                int64
+	profileID          int64
+	agentsID           sql.NullInt64
+	profileText, agent sql.NullString
+}
+
 const (
 	joinedColumns = "k.state, k.phase, k.sites, k.profile_id, p.data, a.id, a.members"
 	joinedFrom    = ` k LEFT JOIN profiles p ON p.id = k.profile_id LEFT JOIN sets a ON a.id = k.agents_id
-		WHERE ($1 = '' OR k.tags_id IN (SELECT id FROM sets WHERE {{find}}(members, $1) > 0))`
+		WHERE k.sites <> 0 AND ($1 = '' OR k.tags_id IN (SELECT id FROM sets WHERE {{find}}(members, $1) > 0))`
 )
 
-func (s *Store) scanJoined(scan Scan, more ...any) (st watcher.Standing, err error) {
-	var ph phase
-	var profileID int64
-	var agentsID sql.NullInt64
-	var profile, agents sql.NullString
-	if err := scan(append([]any{&st.State, &ph, &st.Sites, &profileID, &profile, &agentsID, &agents}, more...)...); err != nil {
-		return st, err
+// queryJoined runs a query with joinedColumns and the day.
+func (s *Store) queryJoined(ctx context.Context, query string, args ...any) ([]joinedRow, error) {
+	rows, err := s.Query(ctx, query, args...)
+	if err != nil {
+		return nil, err
 	}
-	st.Tentative, st.Aged = ph == tentative, ph == aged
-	if profile.Valid {
-		if st.Profile, err = s.profiles.know(profileID, profile.String); err != nil {
-			return st, err
+	var list []joinedRow
+	if err := each(rows, func(scan Scan) error {
+		var r joinedRow
+		var ph phase
+		if err := scan(&r.st.State, &ph, &r.st.Sites, &r.profileID, &r.profileText, &r.agentsID, &r.agent, &r.day); err != nil {
+			return err
+		}
+		r.st.Tentative, r.st.Aged = ph == tentative, ph == aged
+		list = append(list, r)
+		return nil
+	}); err != nil {
+		return nil, err
+	}
+	for i := range list {
+		r := &list[i]
+		if r.profileText.Valid {
+			p, err := s.profiles.know(ctx, s, r.profileID, r.profileText.String)
+			if err != nil {
+				return nil, err
+			}
+			r.st.Profile = p.access
+		}
+		if r.agentsID.Valid {
+			if r.st.Agents, err = s.sets.know(ctx, s, r.agentsID.Int64, r.agent.String); err != nil {
+				return nil, err
+			}
 		}
 	}
-	if agents.Valid {
-		st.Agents, err = s.sets.know(agentsID.Int64, agents.String)
-	}
-	return st, err
+	return list, nil
 }
 
 // Standings counts the active sites with a tag ("" for all) by what they have
 // in common. It reads counts, not sites.
 func (s *Store) Standings(ctx context.Context, tag string) ([]watcher.Standing, error) {
-	rows, err := s.Query(ctx, "SELECT "+joinedColumns+" FROM standings"+joinedFrom+" AND k.sites <> 0", tagArg(tag))
+	rows, err := s.queryJoined(ctx, "SELECT "+joinedColumns+", 0 FROM standings"+joinedFrom, tagArg(tag))
 	if err != nil {
 		return nil, fmt.Errorf("standings: %w", err)
 	}
-	var list []watcher.Standing
-	err = each(rows, func(scan Scan) error {
-		st, err := s.scanJoined(scan)
-		list = append(list, st)
-		return err
-	})
-	if err != nil {
-		return nil, fmt.Errorf("standings: %w", err)
+	list := make([]watcher.Standing, len(rows))
+	for i := range rows {
+		list[i] = rows[i].st
 	}
 	return list, nil
 }
@@ -145,8 +166,8 @@ func (s *Store) StandingMoves(ctx context.Context, tag string) iter.Seq2[watcher
 				yield(watcher.StandingMove{}, fmt.Errorf("moves of standings: %w", err))
 				return
 			}
-			for _, m := range page {
-				if !yield(m, nil) {
+			for _, r := range page {
+				if !yield(watcher.StandingMove{Day: fromMillis(r.day * dayMillis), Standing: r.st}, nil) {
 					return
 				}
 			}
@@ -154,19 +175,9 @@ func (s *Store) StandingMoves(ctx context.Context, tag string) iter.Seq2[watcher
 	}
 }
 
-func (s *Store) movesPage(ctx context.Context, tag string, day int64) (page []watcher.StandingMove, err error) {
-	rows, err := s.Query(ctx, "SELECT "+joinedColumns+", k.day FROM standings_daily"+joinedFrom+
-		" AND k.day >= $2 AND k.day < $3 AND k.sites <> 0 ORDER BY k.day", tagArg(tag), day, day+moveDays)
-	if err != nil {
-		return nil, err
-	}
-	err = each(rows, func(scan Scan) error {
-		var day int64
-		st, err := s.scanJoined(scan, &day)
-		page = append(page, watcher.StandingMove{Day: fromMillis(day * dayMillis), Standing: st})
-		return err
-	})
-	return page, err
+func (s *Store) movesPage(ctx context.Context, tag string, day int64) ([]joinedRow, error) {
+	return s.queryJoined(ctx, "SELECT "+joinedColumns+", k.day FROM standings_daily"+joinedFrom+
+		" AND k.day >= $2 AND k.day < $3 ORDER BY k.day", tagArg(tag), day, day+moveDays)
 }
 
 // SiteCounts counts the active sites by state.

@@ -40,7 +40,7 @@ type Store struct {
 	writer   func(ctx context.Context) (tx *Tx, release func(), err error)
 	closers  []func() error // last made, first closed
 	sets     *interner[[]string]
-	profiles *interner[[]watcher.AgentAccess]
+	profiles *interner[profile]
 }
 
 var (
@@ -58,7 +58,8 @@ var (
 // when it is not there, and migrates it forward, unless it is opened
 // ReadOnly. A store with a newer schema is refused.
 func Open(ctx context.Context, rawURL string, opts Options) (_ *Store, err error) {
-	s := &Store{opts: opts, sets: newSets(), profiles: newProfiles()}
+	s := &Store{opts: opts, sets: newSets()}
+	s.profiles = newProfiles(s.sets)
 	if s.opts.Effective == nil {
 		s.opts.Effective = func(site watcher.Site) []watcher.AgentAccess { return site.Profile }
 	}

@@ -49,7 +49,7 @@ CREATE TABLE bodies (
 -- The access of all watched agents on a site is one of few profiles.
 CREATE TABLE profiles (
     id   {{id}},
-    data TEXT NOT NULL UNIQUE                      -- see encodeProfile
+    data TEXT NOT NULL UNIQUE                      -- see profileID
 );
 
 -- Runs of equal answers.
