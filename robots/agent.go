@@ -54,3 +54,7 @@ func foldToken(token string, r Reading) string {
 	}
 	return strings.ToLower(token)
 }
+
+// Token is the product token that the value of a User-agent line counts as,
+// lower case: "*" for everyone without a group, "" for nobody.
+func Token(value string) string { return readAgent(value).token }

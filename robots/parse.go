@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 )
 
 // Parse reads a robots.txt. It never fails: every line that can be read is
@@ -190,7 +191,8 @@ func (p *parser) oddKey(kind Kind, how spelling, key, line string) {
 // spaces and joiners, byte order mark, line separators, ideographic space.
 var oddSpaces = [...]string{"\u00a0", "\u200b", "\u200c", "\u200d", "\u2060", byteOrderMark, "\u2028", "\u2029", "\u3000"}
 
-// hasOddSpace also knows a no-break space of Latin-1 at either end.
+// hasOddSpace also knows a no-break space of Latin-1 at either end of what is
+// no UTF-8.
 func hasOddSpace(s string) bool {
 	ascii := true
 	for i := range len(s) {
@@ -204,7 +206,7 @@ func hasOddSpace(s string) bool {
 			return true
 		}
 	}
-	return s[0] == 0xa0 || s[len(s)-1] == 0xa0
+	return (s[0] == 0xa0 || s[len(s)-1] == 0xa0) && !utf8.ValidString(s)
 }
 
 // record gives a line its meaning.
@@ -338,8 +340,11 @@ func ruleText(name, value, line string) string {
 
 func (p *parser) patternOutside(value string) {
 	hint := "begin it with a slash"
-	if strings.Contains(value, "://") {
+	switch {
+	case strings.Contains(value, "://"):
 		hint = "give the path alone"
+	case value[0] == '?' || value[0] == '.':
+		hint = "begin it with /*"
 	}
 	p.warn(p.file.Lines, WarnPatternOutside, "%s starts with neither / nor *, so it matches nothing; %s (2.2.2)", quote(value), hint)
 }

@@ -67,6 +67,7 @@ func TestOddFiles(t *testing.T) {
 		"two rules on a line":         {"User-agent: *\nDisallow: /a Disallow: /b", 1, "2 rule-trailing-record"},
 		"a host in a rule":            {"User-agent: *\nDisallow: e.com/x", 1, "2 pattern-outside"},
 		"an ideographic space":        {"User-agent: *\nAllow:\xa1\xa1/", 1, "2 pattern-outside"},
+		"text that ends in octet A0":  {"User-agent: *\nDisallow: /章\n章: x", 1, ""},
 		"a no-break space in a value": {"User-agent: *\nDisallow: /a\u00a0\nSitemap:\u00a0https://e.com/s", 1, "2 odd-white-space 3 odd-white-space"},
 		"a sitemap without host":      {"Sitemap: /sitemap.xml", 0, "1 sitemap-relative"},
 		"a dollar in the middle":      {"User-agent: *\nDisallow: /*.aspx$%", 1, "2 pattern-dollar"},
