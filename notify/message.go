@@ -16,7 +16,8 @@ const (
 	MessageChange MessageKind = "change" // one change, or many that say the same
 	MessageHeld   MessageKind = "held"   // what came up in quiet hours
 	MessageDigest MessageKind = "digest"
-	MessageLimit  MessageKind = "limit" // how many wait because of the hourly limit
+	MessageLimit  MessageKind = "limit"  // how many wait because of the hourly limit
+	MessageAlerts MessageKind = "alerts" // nothing new: alerts that go on
 	MessageTest   MessageKind = "test"
 )
 
@@ -33,6 +34,9 @@ type Message struct {
 	// receiver gave back when it was told of that.
 	Ends        *watcher.Change
 	EndsReceipt string
+	// Alerts are those that begin, go on or end, for receivers that show what
+	// is the case.
+	Alerts []Alert
 }
 
 // Links makes the addresses that messages carry. The zero value makes none.

@@ -34,6 +34,10 @@ type Outbox interface {
 	// told it about a change of state of the site, and when that change was;
 	// watcher.ErrNotFound without one.
 	Receipt(ctx context.Context, receiver, site string, before int64) (receipt string, change watcher.Change, err error)
+	// Alerts gives the alerts of a receiver that go on; those with the keys
+	// given, or, without keys, up to n with keys greater than after, in order
+	// of keys. Until is set for those whose site is no longer watched.
+	Alerts(ctx context.Context, receiver string, keys []string, after string, n int, now time.Time) ([]Alert, error)
 	// NextDue is the earliest time later than after at which a pending
 	// delivery of a receiver is due; zero when there is none.
 	NextDue(ctx context.Context, receiver string, after time.Time) (time.Time, error)
@@ -78,6 +82,7 @@ type Settlement struct {
 	Error   string // of the failed attempt
 	Receipt string
 	State   ReceiverState
+	Alerts  []Alert // that began, or ended when Until is set
 }
 
 // ReceiverState is what the dispatcher remembers about a receiver between

@@ -287,7 +287,7 @@ func decode[T any](t testing.TB, raw []byte) (v T) {
 	return v
 }
 
-var deadOnes = store.DeliveryFilter{Status: notify.StatusDead}
+var deadOnes = store.DeliveryFilter{Statuses: []notify.Status{notify.StatusDead}}
 
 // warm uses a store before any test does so under a fake clock: its
 // compressors keep channels for the life of the process, which must not

@@ -41,6 +41,12 @@ func newSender(c ReceiverConfig, m Means) (Sender, error) {
 		return NewSlack(c.Slack, client, m.Bodies, m.Links)
 	case TypeWebhook:
 		return NewWebhook(c.Webhook, client)
+	case TypeShoutrrr:
+		return NewShoutrrr(c.Shoutrrr, policy)
+	case TypeExec:
+		return NewExec(c.Exec)
+	case TypeAlertmanager:
+		return NewAlertmanager(c.Alertmanager, client)
 	case TypeLog:
 		return NewLog(m.Log.With("receiver", c.Name)), nil
 	}

@@ -48,6 +48,7 @@ type worker struct {
 	leased   time.Time // until then the receiver is ours
 	failures int       // in a row, of the receiver
 	pause    time.Time // no attempt before this
+	fresh    time.Time // when all alerts were last refreshed
 	hasty    bool      // do not wait for groups to grow
 }
 
@@ -130,6 +131,9 @@ func (w *worker) look(ctx context.Context) (time.Duration, error) {
 // idle is for how long there is certainly nothing to do; to know that costs
 // one read at most.
 func (w *worker) idle(ctx context.Context, now time.Time) (time.Duration, error) {
+	if w.mustRefresh(now) {
+		return 0, nil
+	}
 	if inside, end := w.cfg.Quiet.at(now); inside {
 		return until(end, now), nil
 	}
@@ -163,6 +167,11 @@ func (w *worker) lease(ctx context.Context) (ok bool, err error) {
 func (w *worker) round(ctx context.Context, now time.Time) (wait time.Duration, more bool, err error) {
 	if w.digest != nil {
 		return w.digestRound(ctx, now)
+	}
+	if w.mustRefresh(now) {
+		if err := w.refresh(ctx, now); err != nil {
+			return 0, false, err
+		}
 	}
 	if w.cfg.scope() == eachChange {
 		if more, err = w.eachRound(ctx, now); err != nil || more {
@@ -213,6 +222,11 @@ func (w *worker) eachRound(ctx context.Context, now time.Time) (more bool, err e
 		one := Selection{Receiver: w.cfg.Name, ID: d.ID, Due: now}
 		t := Totals{Deliveries: 1, Sites: 1, UpTo: d.ID, First: d.CreatedAt, Last: d.CreatedAt, Attempts: d.Attempts}
 		m := changeMessage([]watcher.Change{d.Change}, t, w.links, nil)
+		if w.cfg.Type == TypeAlertmanager {
+			if m.Alerts, err = w.alerts(ctx, d.Change, m); err != nil {
+				return false, err
+			}
+		}
 		ok, err := w.deliver(ctx, one, t, m, nil)
 		if err != nil || !ok {
 			return false, err
@@ -331,7 +345,7 @@ func (w *worker) deliver(ctx context.Context, sel Selection, t Totals, m Message
 		then(&w.state)
 	}
 	w.metrics.delivered(w.cfg.Name, resultSent)
-	return true, w.settle(sel, Settlement{Status: StatusSent, At: now, Receipt: receipt})
+	return true, w.settle(sel, Settlement{Status: StatusSent, At: now, Receipt: receipt, Alerts: m.Alerts})
 }
 
 // failed records a failed attempt: to be repeated, or dead when the receiver

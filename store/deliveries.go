@@ -11,7 +11,7 @@ import (
 // DeliveryFilter selects deliveries for people; zero fields select all.
 type DeliveryFilter struct {
 	Receiver string
-	Status   notify.Status
+	Statuses []notify.Status
 	IDs      []int64
 	After    int64 // cursor: ids greater than this
 	Limit    int   // 0: all
@@ -22,8 +22,12 @@ func (f DeliveryFilter) conditions() *conditions {
 	if f.Receiver != "" {
 		c.add("d.receiver = $%d", f.Receiver)
 	}
-	if f.Status != "" {
-		c.add("d.status = $%d", string(f.Status))
+	if len(f.Statuses) > 0 {
+		any := &conditions{args: c.args}
+		for _, st := range f.Statuses {
+			any.add("d.status = $%d", string(st))
+		}
+		c.where, c.args = append(c.where, "("+any.or()+")"), any.args
 	}
 	if f.After != 0 {
 		c.add("d.id > $%d", f.After)

@@ -52,6 +52,9 @@ func (s *Store) Sync(ctx context.Context, receivers []string, now time.Time) err
 			if _, err := tx.Exec(ctx, `DELETE FROM deliveries WHERE status = 'pending' AND receiver = $1`, name); err != nil {
 				return err
 			}
+			if _, err := tx.Exec(ctx, `DELETE FROM alerts WHERE receiver = $1`, name); err != nil {
+				return err
+			}
 		}
 		return nil
 	})
@@ -111,6 +114,8 @@ func (c *conditions) add(format string, args ...any) {
 	}
 	c.where = append(c.where, fmt.Sprintf(format, places...))
 }
+
+func (c *conditions) or() string { return strings.Join(c.where, " OR ") }
 
 func (c *conditions) sql() string { return strings.Join(c.where, " AND ") }
 
@@ -252,6 +257,9 @@ func (s *Store) Settle(ctx context.Context, sel notify.Selection, st notify.Sett
 			}
 			if done = n < settleChunk; !done {
 				return nil
+			}
+			if err := keepAlerts(ctx, tx, sel.Receiver, st.Alerts); err != nil {
+				return err
 			}
 			_, err := tx.Exec(ctx, `UPDATE receivers SET state = $1 WHERE name = $2`, string(state), sel.Receiver)
 			return err

@@ -278,16 +278,16 @@ func TestDeliveriesByHand(t *testing.T) {
 		if err := s.Settle(t.Context(), notify.Selection{Receiver: "r", Due: t0}, notify.Settlement{Status: notify.StatusDead, At: t0, Error: "404"}); err != nil {
 			t.Fatal(err)
 		}
-		dead, err := s.ListDeliveries(t.Context(), DeliveryFilter{Status: notify.StatusDead})
+		dead, err := s.ListDeliveries(t.Context(), DeliveryFilter{Statuses: []notify.Status{notify.StatusDead}})
 		if err != nil || len(dead) != 2 || dead[0].LastError != "404" || dead[0].Status != notify.StatusDead {
 			t.Fatalf("%+v, %v", dead, err)
 		}
 		now := t0.Add(100 * time.Hour)
-		if n, err := s.RetryDeliveries(t.Context(), DeliveryFilter{Status: notify.StatusDead, IDs: []int64{dead[0].ID}}, now); n != 1 || err != nil {
+		if n, err := s.RetryDeliveries(t.Context(), DeliveryFilter{Statuses: []notify.Status{notify.StatusDead}, IDs: []int64{dead[0].ID}}, now); n != 1 || err != nil {
 			t.Errorf("retried %d, %v", n, err)
 		}
 		wantSites(t, sitesOf(t, s, notify.Selection{Receiver: "r", Due: now}), "A0")
-		if n, err := s.DropDeliveries(t.Context(), DeliveryFilter{Status: notify.StatusDead}); n != 1 || err != nil {
+		if n, err := s.DropDeliveries(t.Context(), DeliveryFilter{Statuses: []notify.Status{notify.StatusDead}}); n != 1 || err != nil {
 			t.Errorf("dropped %d, %v", n, err)
 		}
 		if n, err := s.DropDeliveries(t.Context(), DeliveryFilter{Receiver: "q"}); n != 2 || err != nil {

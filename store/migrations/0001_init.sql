@@ -113,6 +113,15 @@ CREATE INDEX deliveries_order ON deliveries (receiver, site_id, id) WHERE status
 CREATE INDEX deliveries_dead ON deliveries (id) WHERE status = 'dead';
 CREATE INDEX deliveries_receipt ON deliveries (site_id, id) WHERE receipt <> '';
 
+-- What receivers show as being the case, until it ends.
+CREATE TABLE alerts (
+    receiver TEXT   NOT NULL,
+    name     TEXT   {{plain}} NOT NULL,            -- kind, site and agent
+    site     TEXT   NOT NULL,
+    data     TEXT   NOT NULL,                      -- JSON
+    PRIMARY KEY (receiver, name)
+);
+
 -- Announced changes that shall not alert.
 CREATE TABLE expectations (
     id      {{id}},
