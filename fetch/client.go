@@ -5,12 +5,11 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"net"
+	"net/http"
 	"net/netip"
 	"net/url"
 	"sync"
 	"time"
-
-	"golang.org/x/net/http2"
 
 	"github.com/robotswatch/robotswatch/netpolicy"
 )
@@ -72,7 +71,7 @@ type Client struct {
 	limit  *limiter
 	tls    *tls.Config
 	chains *chainCache
-	http2  *http2.Transport
+	http2  *http.Transport
 	now    func() time.Time
 	bufs   sync.Pool // *exchange
 

@@ -65,14 +65,12 @@ func (l *look) dial(ctx context.Context, to netip.AddrPort, remaining int) (net.
 // the site's deadline moves on by as much.
 func (l *look) turn(ctx context.Context, a netip.Addr) error {
 	start := time.Now()
-	ctx, cancel := context.WithTimeout(ctx, l.client.set.Timeout-l.waited)
-	defer cancel()
-	err := l.client.limit.acquire(ctx, a)
+	err := l.client.limit.acquire(ctx, a, l.client.set.Timeout-l.waited)
 	waited := time.Since(start)
 	l.waited += waited
 	l.deadline = l.deadline.Add(waited)
 	if err != nil {
-		return fmt.Errorf("%s: %w", a, errBusy)
+		return fmt.Errorf("%s: %w", a, err)
 	}
 	return nil
 }

@@ -20,6 +20,7 @@ import (
 type frames struct {
 	*http2.Framer
 	stream uint32
+	asked  map[string]string // the request's headers
 	gone   chan struct{} // closed when the client is
 }
 
@@ -68,7 +69,14 @@ func serveHTTP2(t *testing.T, ca *testpki.Authority, handle func(*frames)) *rawS
 				return
 			}
 			if h, ok := got.(*http2.HeadersFrame); ok {
-				f.stream = h.StreamID
+				f.stream, f.asked = h.StreamID, make(map[string]string)
+				fields, err := hpack.NewDecoder(4096, nil).DecodeFull(h.HeaderBlockFragment())
+				if err != nil {
+					return
+				}
+				for _, field := range fields {
+					f.asked[field.Name] = field.Value
+				}
 				break
 			}
 		}
@@ -93,7 +101,15 @@ func TestHostileHTTP2Servers(t *testing.T) {
 		state   State
 		reasons []Reason // any of them: which comes first is the machine's choice
 	}{
-		{"good", func(f *frames) { f.headers(false, ":status", "200"); f.WriteData(f.stream, true, []byte(group)) }, Policy, []Reason{""}},
+		{"good", func(f *frames) {
+			if f.asked[":scheme"] != "https" || f.asked[":path"] != "/robots.txt" || !strings.HasPrefix(f.asked[":authority"], "site.test:") ||
+				f.asked["user-agent"] != "robotswatch" || f.asked["accept-encoding"] != "gzip, br, zstd" || len(f.asked) != 7 {
+				f.headers(true, ":status", "400")
+				return
+			}
+			f.headers(false, ":status", "200")
+			f.WriteData(f.stream, true, []byte(group))
+		}, Policy, []Reason{""}},
 		{"endless body", func(f *frames) {
 			f.headers(false, ":status", "200")
 			again(func() error { return f.WriteData(f.stream, false, data) })

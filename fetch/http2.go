@@ -8,22 +8,35 @@ import (
 	"io"
 	"net"
 	"net/http"
-
-	"golang.org/x/net/http2"
+	"strconv"
 )
 
 // errWantsHTTP2: the server does not speak HTTP/1.1.
 var errWantsHTTP2 = errors.New("the server wants HTTP/2")
 
-// newHTTP2 makes a transport that is given its connections, one request each.
-func newHTTP2() *http2.Transport {
-	return &http2.Transport{DisableCompression: true, MaxHeaderListSize: MaxHeaderBytes}
+// handedOver is the context's key of the connection for the transport.
+type handedOver struct{}
+
+// newHTTP2 makes a transport that speaks HTTP/2 on connections that are handed
+// to it. To it they are unencrypted, since TLS lies below.
+func newHTTP2() *http.Transport {
+	var protocols http.Protocols
+	protocols.SetUnencryptedHTTP2(true)
+	return &http.Transport{
+		Protocols:              &protocols,
+		DisableCompression:     true,
+		MaxResponseHeaderBytes: MaxHeaderBytes,
+		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+			return ctx.Value(handedOver{}).(net.Conn), nil
+		},
+	}
 }
 
 func (l *look) askHTTP2(ctx context.Context, secure *tls.Conn, h hop, x *exchange) (string, error) {
 	ctx, cancel := context.WithDeadline(ctx, l.deadline)
 	defer cancel()
-	conn, err := l.client.http2.NewClientConn(&knownFrames{Conn: secure})
+	handed := context.WithValue(ctx, handedOver{}, net.Conn(&knownFrames{Conn: secure}))
+	conn, err := l.client.http2.NewClientConn(handed, "http", net.JoinHostPort(h.host, strconv.Itoa(int(h.port))))
 	if err != nil {
 		return "", answerError(err)
 	}
@@ -67,6 +80,9 @@ func (k *knownFrames) Read(p []byte) (int, error) {
 	return n, err
 }
 
+// lastFrameType is CONTINUATION (RFC 9113, 6.10), the last that net/http knows.
+const lastFrameType = 0x9
+
 // next reads the head of the next frame of a known type.
 func (k *knownFrames) next() error {
 	for {
@@ -74,7 +90,7 @@ func (k *knownFrames) next() error {
 			return err
 		}
 		length := int(binary.BigEndian.Uint32(k.head[:4]) >> 8)
-		if http2.FrameType(k.head[3]) <= http2.FrameContinuation {
+		if k.head[3] <= lastFrameType {
 			k.used, k.sent, k.left = true, 0, length
 			return nil
 		}

@@ -5,6 +5,7 @@ import (
 	"net/netip"
 	"slices"
 	"sync"
+	"time"
 )
 
 // limiter lets a number of connections at once to each address; the others
@@ -26,9 +27,9 @@ func newLimiter(each int) *limiter {
 	return &limiter{each: each, gates: make(map[netip.Addr]*gate)}
 }
 
-// acquire waits for a turn at the address, as long as the context allows.
-// Each success needs one release.
-func (l *limiter) acquire(ctx context.Context, a netip.Addr) error {
+// acquire waits for a turn at the address, as long as the patience lasts
+// (errBusy afterwards) and the context allows. Each success needs one release.
+func (l *limiter) acquire(ctx context.Context, a netip.Addr, patience time.Duration) error {
 	l.mu.Lock()
 	g := l.gates[a]
 	if g == nil {
@@ -44,10 +45,16 @@ func (l *limiter) acquire(ctx context.Context, a netip.Addr) error {
 	g.queue = append(g.queue, turn)
 	l.mu.Unlock()
 
+	enough := time.NewTimer(patience)
+	defer enough.Stop()
+	var err error
 	select {
 	case <-turn:
 		return nil
+	case <-enough.C:
+		err = errBusy
 	case <-ctx.Done():
+		err = ctx.Err()
 	}
 	l.mu.Lock()
 	i := slices.Index(g.queue, turn)
@@ -58,7 +65,7 @@ func (l *limiter) acquire(ctx context.Context, a netip.Addr) error {
 	if i < 0 { // the turn came at the same moment
 		l.release(a)
 	}
-	return ctx.Err()
+	return err
 }
 
 func (l *limiter) release(a netip.Addr) {

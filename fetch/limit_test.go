@@ -24,7 +24,7 @@ func TestLimiter(t *testing.T) {
 		for i := range 20 {
 			wg.Go(func() {
 				time.Sleep(time.Duration(i) * time.Millisecond) // one after another
-				if err := l.acquire(context.Background(), a); err != nil {
+				if err := l.acquire(context.Background(), a, time.Hour); err != nil {
 					t.Error(err)
 					return
 				}
@@ -39,7 +39,7 @@ func TestLimiter(t *testing.T) {
 		}
 		time.Sleep(100 * time.Millisecond)
 		// Another address is another gate.
-		if err := l.acquire(context.Background(), b); err != nil {
+		if err := l.acquire(context.Background(), b, time.Hour); err != nil {
 			t.Error(err)
 		}
 		l.release(b)
@@ -71,9 +71,9 @@ func TestLimiterGivingUp(t *testing.T) {
 	var granted atomic.Int64
 	for i := range 200 {
 		wg.Go(func() {
-			ctx, cancel := context.WithTimeout(context.Background(), time.Duration(i%7)*100*time.Microsecond)
+			ctx, cancel := context.WithTimeout(context.Background(), time.Duration(i%5)*100*time.Microsecond)
 			defer cancel()
-			if l.acquire(ctx, a) == nil {
+			if l.acquire(ctx, a, time.Duration(i%7)*100*time.Microsecond) == nil {
 				granted.Add(1)
 				l.release(a)
 			}
@@ -83,7 +83,7 @@ func TestLimiterGivingUp(t *testing.T) {
 	if len(l.gates) != 0 {
 		t.Errorf("%d gates are left after %d turns", len(l.gates), granted.Load())
 	}
-	if err := l.acquire(context.Background(), a); err != nil {
+	if err := l.acquire(context.Background(), a, time.Hour); err != nil {
 		t.Error(err)
 	}
 }
@@ -99,7 +99,7 @@ func TestWaitingForATurn(t *testing.T) {
 	c := New(Settings{Policy: loopback, PerAddress: 1, Timeout: hostileTimeout})
 	a := netip.MustParseAddrPort(srv.origin[len("http://"):]).Addr()
 
-	if err := c.limit.acquire(context.Background(), a); err != nil {
+	if err := c.limit.acquire(context.Background(), a, time.Hour); err != nil {
 		t.Fatal(err)
 	}
 	got := c.Look(context.Background(), Request{Origin: srv.origin})
