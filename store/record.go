@@ -47,6 +47,15 @@ type outcome struct {
 	kept     bool // the lease held
 }
 
+// quiet reports whether the look found what was there, so that the site
+// stands where it stood. An unreachable one may have aged.
+func (o *outcome) quiet() bool {
+	was, is := &o.Lease.Site, &o.Site
+	return o.Observation == nil && len(o.Changes) == 0 && was.State == is.State && is.State != fetch.Unreachable &&
+		!was.Memory.Tentative && !is.Memory.Tentative && was.Body == is.Body &&
+		was.Memory.Watch == is.Memory.Watch && slices.Equal(was.Profile, is.Profile)
+}
+
 // moved reports whether the site stands elsewhere, or other bytes.
 func (o *outcome) moved() bool {
 	return o.Observation != nil || o.from != o.to || o.Lease.Site.Body != o.Site.Body
@@ -100,11 +109,13 @@ func (s *Store) record(ctx context.Context, tx *Tx, batch []outcome) (lost int, 
 	}
 	var kept []*outcome
 	for i := range batch {
-		if batch[i].kept {
-			kept = append(kept, &batch[i])
+		switch o := &batch[i]; {
+		case !o.kept:
+			lost++
+		case !o.quiet():
+			kept = append(kept, o)
 		}
 	}
-	lost = len(batch) - len(kept)
 	if lost > 0 {
 		if lost, err = s.trulyLost(ctx, tx, batch); err != nil {
 			return 0, err
@@ -123,23 +134,43 @@ func (s *Store) record(ctx context.Context, tx *Tx, batch []outcome) (lost int, 
 // fence writes what every look changes, and finds out whose lease holds. It
 // touches no index but the one of due times.
 func (s *Store) fence(ctx context.Context, tx *Tx, batch []outcome) error {
-	rows := make([][]any, len(batch))
+	var quiet, loud []*outcome
 	for i := range batch {
 		o := &batch[i]
-		o.kept = false
+		if o.kept = false; o.quiet() {
+			quiet = append(quiet, o)
+		} else {
+			loud = append(loud, o)
+		}
+	}
+	touched, err := tx.ExecMany(ctx, fenceUpdate, fenceRows(quiet))
+	if err != nil {
+		return err
+	}
+	for i, o := range quiet {
+		o.kept = touched[i] == 1
+	}
+	return tx.QueryMany(ctx, fenceUpdate+" RETURNING tags_id, agents_id, profile_id, phase", fenceRows(loud), func(i int, scan Scan) error {
+		o := loud[i]
+		o.kept = true
+		o.from = standing{state: o.Lease.Site.State}
+		return scan(&o.from.tags, &o.from.agents, &o.from.profile, &o.from.phase)
+	})
+}
+
+const fenceUpdate = `UPDATE sites SET reason = $3, state_since = $4, readable = $5, readable_at = $6, memory = $7,
+	last_check_at = $8, last_change_at = $9, next_check_at = $10, lease_until = 0, lease_token = lease_token + 1
+	WHERE id = $1 AND lease_token = $2`
+
+func fenceRows(list []*outcome) [][]any {
+	rows := make([][]any, len(list))
+	for i, o := range list {
 		site := &o.Site
 		rows[i] = []any{o.Lease.Site.ID, o.Lease.Token,
 			string(site.Reason), toMillis(site.StateSince), string(site.Readable), toMillis(site.ReadableAt), o.memory,
 			toMillis(site.LastCheckAt), toMillis(site.LastChangeAt), toMillis(site.NextCheckAt)}
 	}
-	return tx.QueryMany(ctx, `UPDATE sites SET reason = $3, state_since = $4, readable = $5, readable_at = $6, memory = $7,
-		last_check_at = $8, last_change_at = $9, next_check_at = $10, lease_until = 0, lease_token = lease_token + 1
-		WHERE id = $1 AND lease_token = $2 RETURNING tags_id, agents_id, profile_id, phase`, rows, func(i int, scan Scan) error {
-		o := &batch[i]
-		o.kept = true
-		o.from = standing{state: o.Lease.Site.State}
-		return scan(&o.from.tags, &o.from.agents, &o.from.profile, &o.from.phase)
-	})
+	return rows
 }
 
 // trulyLost counts the results without a lease, save those that an earlier
