@@ -17,8 +17,8 @@ func describe(o outcome, before, after *robots.Rules) AgentChange {
 		Proven:          o.proven,
 		Before:          Access{o.before, before.Source},
 		After:           Access{o.after, after.Source},
-		NewlyDisallowed: entries(o.disallowed, after.Rules),
-		NewlyAllowed:    entries(o.allowed, before.Rules),
+		NewlyDisallowed: entries(o.disallowed, after.Rules, before.Rules),
+		NewlyAllowed:    entries(o.allowed, before.Rules, after.Rules),
 	}
 	switch {
 	case len(o.disallowed) > 0 && len(o.allowed) > 0:
@@ -46,11 +46,14 @@ func describe(o outcome, before, after *robots.Rules) AgentChange {
 	return c
 }
 
-func entries(effects []effect, rules []robots.Rule) []Entry {
+func entries(effects []effect, rules, other []robots.Rule) []Entry {
 	list := make([]Entry, len(effects))
 	for i, e := range effects {
 		r := &rules[e.rule]
 		list[i] = Entry{Example: e.example, Rule: &r.Text, Line: &r.Line}
+		if e.by >= 0 {
+			list[i].AllowedBy, list[i].AllowedLine = other[e.by].Text, other[e.by].Line
+		}
 	}
 	return list
 }

@@ -19,6 +19,7 @@ func Files(before, after *Input, agents []Agent) *Report {
 	report := &Report{
 		Schema:      Schema,
 		Equivalent:  true,
+		Compared:    len(agents),
 		Agents:      []AgentChange{},
 		Signals:     signalChanges(before.File(""), after.File("")),
 		CrawlDelays: crawlDelayChanges(before, after, agents),
@@ -28,13 +29,18 @@ func Files(before, after *Input, agents []Agent) *Report {
 	cache := comparisons{}
 	for _, agent := range agents {
 		c := cache.compare(before, after, agent)
+		note := cache.note(before, after, agent, c)
 		if c.Direction != Same || !c.Proven {
 			report.Equivalent = false
 		}
 		if c.Direction == Same && c.Proven && c.Before == c.After {
 			report.idle(c.NoEffect)
+			if note != "" {
+				report.Notes = append(report.Notes, agent.Token+", "+note)
+			}
 			continue
 		}
+		c.Note = note
 		report.Agents = append(report.Agents, c)
 	}
 	if len(report.Signals)+len(report.CrawlDelays)+len(report.Sitemaps.Added)+len(report.Sitemaps.Removed) > 0 {
@@ -87,6 +93,36 @@ func (m *comparisons) compare(before, after *Input, agent Agent) AgentChange {
 	}
 	c.Agent = agent.Token
 	return c
+}
+
+// note says what the other reading of an agent's files makes of the edit, ""
+// when it is the same.
+func (m *comparisons) note(before, after *Input, agent Agent, c AgentChange) string {
+	lead := ""
+	switch {
+	case agent.Reading != "" && agent.Reading != robots.ReadingRFC9309:
+		agent.Reading, lead = robots.ReadingRFC9309, "read as RFC 9309 says"
+	case agent.Operator != "" && agent.Operator != robots.ReadingRFC9309:
+		agent.Reading, lead = agent.Operator, fmt.Sprintf("read as its operator does (%s)", agent.Operator)
+	default:
+		return ""
+	}
+	o := m.compare(before, after, agent)
+	switch {
+	case o.Direction != c.Direction || o.Before.Level != c.Before.Level || o.After.Level != c.After.Level:
+		return fmt.Sprintf("%s: %s", lead, levels(o))
+	case !slices.Equal(linesOf(o.NewlyDisallowed), linesOf(c.NewlyDisallowed)) || !slices.Equal(linesOf(o.NewlyAllowed), linesOf(c.NewlyAllowed)):
+		return fmt.Sprintf("%s, other rules decide", lead)
+	}
+	return ""
+}
+
+func linesOf(list []Entry) (lines []int) {
+	for _, e := range list {
+		lines = append(lines, *e.Line)
+	}
+	slices.Sort(lines)
+	return slices.Compact(lines)
 }
 
 // edits gives the rules that were really added or removed: when the agent goes

@@ -23,7 +23,7 @@ func TestFilesJSON(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := `{"schema":"robotswatch.diff/v1","equivalent":false,"agents":[{"agent":"GPTBot","direction":"tightened","proven":true,"before":{"access":"partial","source":"wildcard"},"after":{"access":"blocked","source":"named"},"newly_disallowed":[{"example":"/","rule":"Disallow: /","line":7}],"newly_allowed":[]}],"signals":[{"scope":"*","name":"content-signal","before":"","after":"search=yes, ai-train=no"}],"crawl_delays":[{"agent":"*","before":null,"after":10}],"sitemaps":{"added":["https://example.com/s.xml"],"removed":[]},"text":{"added":7,"removed":0}}`
+	want := `{"schema":"robotswatch.diff/v1","equivalent":false,"agents":[{"agent":"GPTBot","direction":"tightened","proven":true,"before":{"access":"partial","source":"wildcard"},"after":{"access":"blocked","source":"named"},"newly_disallowed":[{"example":"/","rule":"Disallow: /","line":7}],"newly_allowed":[]}],"signals":[{"scope":"*","name":"content-signal","before":"","after":"search=yes, ai-train=no"}],"crawl_delays":[{"agent":"*","before":null,"after":10}],"sitemaps":{"added":["https://example.com/s.xml"],"removed":[]},"text":{"added":7,"removed":0},"agents_compared":2}`
 	if string(got) != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}

@@ -18,10 +18,11 @@ type outcome struct {
 }
 
 // effect is a Disallow rule that decides on paths that the other side allows,
-// and a shortest of those.
+// a shortest of those, and the rule that allows it there, -1 for none.
 type effect struct {
 	rule    int
 	example string
+	by      int
 }
 
 // idleRule is a rule of one side that changes no verdict, and the rule that
@@ -84,7 +85,7 @@ func (s *solver) effects(x, y *side) (list []effect) {
 	s.sharedEffects(x, y, found)
 	for i, path := range found {
 		if path != "" {
-			list = append(list, effect{i, path})
+			list = append(list, effect{i, path, s.decider(y, path, -1)})
 		}
 	}
 	return list

@@ -34,6 +34,7 @@ type Agent struct {
 	Token     string         // as it is to be shown: "GPTBot"
 	Fallbacks []string       // tokens its operator documents to be tried next, before "*"
 	Reading   robots.Reading // "" is RFC 9309
+	Operator  robots.Reading // how its operator reads, when that differs from Reading: compared for a note
 }
 
 // Entry is one deciding rule that really has effect, with a shortest path on
@@ -42,6 +43,10 @@ type Entry struct {
 	Example string  `json:"example"`
 	Rule    *string `json:"rule"` // deciding rule in the file on whose side the path is disallowed; null when none decides
 	Line    *int    `json:"line"`
+	// AllowedBy is the rule that allows the example in the other file, ""
+	// when none matches.
+	AllowedBy   string `json:"allowed_by,omitempty"`
+	AllowedLine int    `json:"allowed_by_line,omitempty"`
 }
 
 // NoEffect is a rule that was added or removed and changed no verdict.
@@ -110,5 +115,7 @@ type Report struct {
 	CrawlDelays []CrawlDelayChange `json:"crawl_delays"`
 	Sitemaps    SitemapsChange     `json:"sitemaps"`
 	Text        TextStat           `json:"text"`
-	NoEffect    []NoEffect         `json:"no_effect,omitempty"`
+	Compared    int                `json:"agents_compared"`     // how many were asked about
+	NoEffect    []NoEffect         `json:"no_effect,omitempty"` // of agents that are not listed
+	Notes       []string           `json:"notes,omitempty"`     // about agents that are not listed
 }
