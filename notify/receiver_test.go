@@ -2,6 +2,7 @@ package notify_test
 
 import (
 	"context"
+	"crypto/sha256"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -311,4 +312,26 @@ func simulate(t *testing.T, test func(t *testing.T)) {
 	t.Helper()
 	warm(t)
 	synctest.Test(t, test)
+}
+
+// body keeps a text in the store and gives its hash.
+func (w *world) body(site int, text string) string {
+	w.t.Helper()
+	leases, err := w.store.ClaimSites(w.t.Context(), time.Now(), []string{origin(site)}, time.Minute)
+	if err != nil || len(leases) != 1 {
+		w.t.Fatalf("claim: %v", err)
+	}
+	s := leases[0].Site
+	s.Body = sha256.Sum256([]byte(text))
+	s.State, s.Readable, s.ReadableAt = fetch.Policy, fetch.Policy, time.Now()
+	s.LastCheckAt = s.LastCheckAt.Add(time.Duration(len(text)+1) * time.Millisecond)
+	if s.LastCheckAt.Before(time.Unix(1, 0)) {
+		s.LastCheckAt = time.Now()
+	}
+	s.NextCheckAt = time.Now().Add(time.Hour)
+	if _, err := w.store.Record(w.t.Context(), []watcher.Result{{Lease: leases[0], Site: s, Body: []byte(text),
+		Observation: &watcher.Observation{At: s.LastCheckAt, State: fetch.Policy, Status: 200, Body: s.Body, Bytes: int64(len(text))}}}); err != nil {
+		w.t.Fatal(err)
+	}
+	return s.Body.String()
 }
