@@ -104,7 +104,7 @@ func (d *Dispatcher) Run(ctx context.Context) error {
 
 // begin makes outbox and metrics follow the receivers.
 func (d *Dispatcher) begin(ctx context.Context) error {
-	d.metrics.receivers(d.names)
+	d.metrics.Receivers(d.names)
 	if err := d.outbox.Sync(ctx, d.names, time.Now()); err != nil {
 		return fmt.Errorf("tell the outbox its receivers: %w", err)
 	}

@@ -2,7 +2,6 @@ package notify
 
 import (
 	"context"
-	"log/slog"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -24,7 +23,6 @@ type Gauges struct {
 	source  StateSource
 	metrics *Metrics
 	limit   int
-	log     *slog.Logger
 	desc    gaugeDescs
 }
 
@@ -35,11 +33,11 @@ type gaugeDescs struct {
 
 // NewGauges registers the collector. perSiteLimit bounds site x agent series
 // (metrics.per_site_limit).
-func NewGauges(reg prometheus.Registerer, source StateSource, m *Metrics, perSiteLimit int, log *slog.Logger) *Gauges {
+func NewGauges(reg prometheus.Registerer, source StateSource, m *Metrics, perSiteLimit int) *Gauges {
 	desc := func(name, help string, labels ...string) *prometheus.Desc {
 		return prometheus.NewDesc("robotswatch_"+name, help, labels, nil)
 	}
-	g := &Gauges{source: source, metrics: m, limit: perSiteLimit, log: log, desc: gaugeDescs{
+	g := &Gauges{source: source, metrics: m, limit: perSiteLimit, desc: gaugeDescs{
 		sites:      desc("sites", "Watched sites, by confirmed state.", "state"),
 		overdue:    desc("sites_overdue", "Sites on which no look finished in 24 hours."),
 		agentSites: desc("agent_sites", "Sites by what an agent may fetch there now and why.", "agent", "access", "source"),
@@ -70,7 +68,6 @@ func (g *Gauges) Collect(ch chan<- prometheus.Metric) {
 	defer cancel()
 	for _, part := range []func(context.Context, chan<- prometheus.Metric) error{g.collectSites, g.collectAgents, g.collectDeliveries} {
 		if err := part(ctx, ch); err != nil {
-			g.log.Error("collect metrics", "error", err)
 			ch <- prometheus.NewInvalidMetric(g.desc.sites, err)
 			return
 		}

@@ -124,8 +124,9 @@ func (m *Metrics) Agents(watched []string) {
 	m.known = keep
 }
 
-// receivers sets the receivers that exist, likewise.
-func (m *Metrics) receivers(names []string) {
+// Receivers are those that exist, likewise. A dispatcher that begins to run
+// says so itself.
+func (m *Metrics) Receivers(names []string) {
 	if m == nil {
 		return
 	}

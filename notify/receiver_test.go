@@ -28,12 +28,13 @@ import (
 
 // world is a store with sites, and the way of changes into it.
 type world struct {
-	t      testing.TB
-	store  *store.Store
-	router *notify.Router
-	links  notify.Links
-	log    *slog.Logger
-	n      int // changes recorded
+	t       testing.TB
+	store   *store.Store
+	router  *notify.Router
+	links   notify.Links
+	log     *slog.Logger
+	metrics *notify.Metrics
+	n       int // changes recorded
 }
 
 func newWorld(t testing.TB, sites int) *world {
@@ -83,7 +84,7 @@ func (w *world) deliver(targets []notify.Target) *notify.Dispatcher {
 	if w.router, err = notify.NewRouter(receivers, cat); err != nil {
 		w.t.Fatal(err)
 	}
-	d, err := notify.NewDispatcher(w.store, targets, notify.Options{Owner: "test", Links: w.links, Router: w.router, Log: w.log})
+	d, err := notify.NewDispatcher(w.store, targets, notify.Options{Owner: "test", Links: w.links, Router: w.router, Metrics: w.metrics, Log: w.log})
 	if err != nil {
 		w.t.Fatal(err)
 	}

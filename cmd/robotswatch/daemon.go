@@ -213,7 +213,7 @@ func (d *daemon) use(e *engine) {
 	if d.gauges != nil {
 		d.registry.Unregister(d.gauges)
 	}
-	d.gauges = notify.NewGauges(d.registry, d.store, d.metrics, e.cfg.Metrics.PerSiteLimit, d.log)
+	d.gauges = notify.NewGauges(d.registry, d.store, d.metrics, e.cfg.Metrics.PerSiteLimit)
 }
 
 // askReload reloads on behalf of a request and gives what came of it.
