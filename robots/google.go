@@ -77,21 +77,30 @@ func appendGoogleRule(rules []Rule, r Rule, value string) []Rule {
 	return rules
 }
 
+// googlePattern encodes octets outside ASCII and brings hex digits to upper
+// case.
 func googlePattern(value string) string {
-	out := []byte(nil)
-	for i := 0; i < len(value); i++ {
-		switch _, ok := escaped(value, i); {
-		case ok:
-			out = append(out, '%', upper(value[i+1]), upper(value[i+2]))
-			i += 2
-		default:
-			out = appendASCII(out, value[i])
-		}
+	i := 0
+	for i < len(value) && value[i] < 0x80 && value[i] != '%' {
+		i++
 	}
-	if string(out) == value {
+	if i == len(value) {
 		return value
 	}
-	return string(out)
+	var out strings.Builder
+	out.Grow(len(value) + 2*(len(value)-i))
+	out.WriteString(value[:i])
+	for ; i < len(value); i++ {
+		if _, ok := escaped(value, i); ok {
+			out.WriteByte('%')
+			out.WriteByte(upper(value[i+1]))
+			out.WriteByte(upper(value[i+2]))
+			i += 2
+			continue
+		}
+		writeASCII(&out, value[i])
+	}
+	return out.String()
 }
 
 // googlePath encodes octets outside ASCII: the parser wants that of whoever
@@ -105,18 +114,21 @@ func googlePath(path string) string {
 	if i == len(path) {
 		return path
 	}
-	out := []byte(path[:i])
+	var out strings.Builder
+	out.Grow(len(path) + 2*(len(path)-i))
+	out.WriteString(path[:i])
 	for ; i < len(path); i++ {
-		out = appendASCII(out, path[i])
+		writeASCII(&out, path[i])
 	}
-	return string(out)
+	return out.String()
 }
 
-func appendASCII(out []byte, c byte) []byte {
+func writeASCII(out *strings.Builder, c byte) {
 	if c >= 0x80 {
-		return appendEscape(out, c)
+		writeEscape(out, c)
+		return
 	}
-	return append(out, c)
+	out.WriteByte(c)
 }
 
 func upper(c byte) byte {

@@ -74,47 +74,54 @@ func normalize(s string, pattern bool) string {
 	if i == len(s) {
 		return s
 	}
-	out := make([]byte, 0, len(s)+16)
+	var out strings.Builder
+	out.Grow(len(s) + 2*growing(s[i:]))
 	stray := -3 // where the last percent sign that starts no escape stands in out
-	i = 0
-	for i < len(s) {
+	for i = 0; i < len(s); i++ {
 		c := s[i]
 		switch octetClass[c] {
 		case percent:
 			v, ok := escaped(s, i)
 			switch {
 			case !ok:
-				stray = len(out)
-				out = append(out, c)
-				i++
+				stray = out.Len()
+				out.WriteByte(c)
 				continue
-			case decodes(v, len(out)-stray):
-				out = append(out, v)
+			case decodes(v, out.Len()-stray):
+				out.WriteByte(v)
 			default:
-				out = appendEscape(out, v)
+				writeEscape(&out, v)
 			}
-			i += 3
-			continue
-		case encode, hash:
-			out = appendEscape(out, c)
+			i += 2
+		case asIs:
+			out.WriteByte(c)
 		case star:
 			if pattern {
-				out = append(out, c)
+				out.WriteByte(c)
 			} else {
-				out = appendEscape(out, c)
+				writeEscape(&out, c)
 			}
 		case dollar:
 			if pattern && i == len(s)-1 {
-				out = append(out, c)
+				out.WriteByte(c)
 			} else {
-				out = appendEscape(out, c)
+				writeEscape(&out, c)
 			}
 		default:
-			out = append(out, c)
+			writeEscape(&out, c)
 		}
-		i++
 	}
-	return string(out)
+	return out.String()
+}
+
+// growing counts the octets that may become an escape.
+func growing(s string) (n int) {
+	for i := range len(s) {
+		if class := octetClass[s[i]]; class != asIs && class != percent {
+			n++
+		}
+	}
+	return n
 }
 
 // normalPrefix is the length of the prefix of s that normalize would leave
@@ -167,8 +174,10 @@ func escaped(s string, i int) (byte, bool) {
 	return unhex(s[i+1])<<4 | unhex(s[i+2]), true
 }
 
-func appendEscape(out []byte, c byte) []byte {
-	return append(out, '%', upperHex[c>>4], upperHex[c&15])
+func writeEscape(out *strings.Builder, c byte) {
+	out.WriteByte('%')
+	out.WriteByte(upperHex[c>>4])
+	out.WriteByte(upperHex[c&15])
 }
 
 func isLowerHex(c byte) bool { return 'a' <= c && c <= 'f' }
