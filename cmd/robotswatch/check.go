@@ -134,6 +134,9 @@ func checked(origin string, out fetch.Outcome, list []diff.Agent, named bool, re
 		res.SHA256 = hex.EncodeToString(sum[:])
 		site.Readable, site.Body = fetch.Policy, sum
 		res.describe(file)
+		if out.Truncated {
+			res.Warnings = append(res.Warnings, checkWarning{file.Lines, "the file goes on after this line, beyond the limit; the rest is not read (RFC 9309, 2.5)"})
+		}
 	}
 	if out.State == fetch.Absent {
 		site.Readable = fetch.Absent
