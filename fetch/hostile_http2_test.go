@@ -21,7 +21,7 @@ type frames struct {
 	*http2.Framer
 	stream uint32
 	asked  map[string]string // the request's headers
-	gone   chan struct{} // closed when the client is
+	gone   chan struct{}     // closed when the client is
 }
 
 // again repeats a frame until the connection fails.
@@ -164,14 +164,15 @@ func TestHostileHTTP2Servers(t *testing.T) {
 	} {
 		t.Run(h.name, func(t *testing.T) {
 			srv := serveHTTP2(t, ca, h.handle)
-			client := New(Settings{Policy: loopback, Resolver: siteTest, Roots: ca.Roots(), Timeout: hostileTimeout})
+			timeout := patience(h.reasons...)
+			client := New(Settings{Policy: loopback, Resolver: siteTest, Roots: ca.Roots(), Timeout: timeout})
 			got, cost := costOf(func() Outcome {
 				return client.Look(context.Background(), Request{Origin: secureOrigin(srv)})
 			})
 			if got.State != h.state || !slices.Contains(h.reasons, got.Reason) {
 				t.Errorf("%s %s (%s), want %s %v", got.State, got.Reason, got.Detail, h.state, h.reasons)
 			}
-			withinBounds(t, got, cost, srv)
+			withinBounds(t, got, cost, srv, timeout)
 		})
 	}
 	backToBaseline(t, before)

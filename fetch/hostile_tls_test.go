@@ -104,7 +104,7 @@ func TestHostileTLSServers(t *testing.T) {
 	ca := authority(t)
 	cert := issue(t, ca, testpki.Leaf{Names: []string{"site.test"}})
 	long := cert
-	for range 200 {
+	for range 600 {
 		long.Certificate = append(long.Certificate, ca.Intermediate.Raw)
 	}
 	record := func(kind byte, body string) string {
@@ -128,10 +128,10 @@ func TestHostileTLSServers(t *testing.T) {
 			endless(record(22, "\x02\xff\xff\xff"), record(22, strings.Repeat("a", 9000)))(c, "")
 		}, TLSHandshake},
 		{"garbage", func(c net.Conn) { endless("", "\x00\xff")(c, "") }, TLSNotTLS},
-		{"a chain of 200", func(c net.Conn) {
+		{"a chain of 600", func(c net.Conn) {
 			s := tls.Server(c, &tls.Config{Certificates: []tls.Certificate{long}})
 			io.Copy(io.Discard, s)
-		}, ""},
+		}, TLSHandshake},
 		{"closed in the handshake", func(c net.Conn) {
 			var b [16]byte
 			c.Read(b[:])
@@ -140,14 +140,15 @@ func TestHostileTLSServers(t *testing.T) {
 	} {
 		t.Run(h.name, func(t *testing.T) {
 			srv := listen(t, "127.0.0.1:0", h.handle)
-			client := New(Settings{Policy: loopback, Resolver: siteTest, Roots: ca.Roots(), Timeout: hostileTimeout})
+			timeout := patience(h.reason)
+			client := New(Settings{Policy: loopback, Resolver: siteTest, Roots: ca.Roots(), Timeout: timeout})
 			got, cost := costOf(func() Outcome {
 				return client.Look(context.Background(), Request{Origin: secureOrigin(srv)})
 			})
 			if got.State != Unreachable || got.Reason != h.reason && h.reason != "" {
 				t.Errorf("%s %s (%s), want %s", got.State, got.Reason, got.Detail, h.reason)
 			}
-			withinBounds(t, got, cost, srv)
+			withinBounds(t, got, cost, srv, timeout)
 		})
 	}
 	backToBaseline(t, before)

@@ -102,7 +102,7 @@ func TestProxies(t *testing.T) {
 			}
 			// No resolver may be asked, and the policy allows no loopback: the
 			// proxy's own address is the operator's.
-			c := New(Settings{Proxy: u, Roots: ca.Roots(), Resolver: hanging{}, Timeout: hostileTimeout})
+			c := New(Settings{Proxy: u, Roots: ca.Roots(), Resolver: hanging{}, Timeout: patience()})
 			got := c.Look(context.Background(), Request{Origin: p.origin})
 			if got.State != Policy || string(got.Body) != group {
 				t.Errorf("%s: %+v", p.name, got)
@@ -131,7 +131,7 @@ func TestProxyThatFails(t *testing.T) {
 	})
 	for name, host := range map[string]string{"refuses": strings.TrimPrefix(refuses.origin, "http://"), "is not there": "127.0.0.1:9"} {
 		for _, scheme := range []string{"http", "https"} {
-			c := New(Settings{Proxy: &url.URL{Scheme: "http", Host: host, User: url.UserPassword("me", "secret")}, Timeout: hostileTimeout})
+			c := New(Settings{Proxy: &url.URL{Scheme: "http", Host: host, User: url.UserPassword("me", "secret")}, Timeout: patience()})
 			got := c.Look(context.Background(), Request{Origin: scheme + "://site.test"})
 			if got.State != Unreachable || got.Reason != ProxyFailed || strings.Contains(got.Detail, "secret") {
 				t.Errorf("%s, %s: %+v", name, scheme, got)

@@ -81,7 +81,7 @@ func TestRFC9309_2_3_1_2_Redirects(t *testing.T) {
 	} {
 		t.Run(r.name, func(t *testing.T) {
 			srv := serve(t, r.handle)
-			c := New(Settings{Policy: loopback, Timeout: hostileTimeout, Resolver: names{}})
+			c := New(Settings{Policy: loopback, Timeout: patience(), Resolver: names{}})
 			got, cost := costOf(func() Outcome {
 				return c.Look(context.Background(), Request{Origin: srv.origin})
 			})
@@ -91,7 +91,7 @@ func TestRFC9309_2_3_1_2_Redirects(t *testing.T) {
 			if n := srv.asked.Load(); n != r.asked {
 				t.Errorf("asked %d times, want %d", n, r.asked)
 			}
-			withinBounds(t, got, cost, srv)
+			withinBounds(t, got, cost, srv, patience())
 		})
 	}
 	backToBaseline(t, before)
