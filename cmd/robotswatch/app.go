@@ -83,6 +83,7 @@ crawler could fetch becomes forbidden, or free again.`,
 		a.expectCommand(),
 		a.notifyCommand(),
 		a.runCommand(),
+		a.demoCommand(),
 		a.versionCommand(),
 	)
 	return root

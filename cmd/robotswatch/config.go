@@ -72,14 +72,20 @@ func (a *app) loadConfig() (*config.Config, error) {
 	if err != nil {
 		return nil, err
 	}
-	catalogue, err := agents.Load()
+	options, err := a.configOptions()
 	if err != nil {
 		return nil, err
 	}
-	return config.Load(path, config.Options{
-		CheckAgent:     catalogue.Check,
-		CredentialsDir: a.getenv("CREDENTIALS_DIRECTORY"),
-	})
+	return config.Load(path, options)
+}
+
+// configOptions are what a configuration needs of this process.
+func (a *app) configOptions() (config.Options, error) {
+	catalogue, err := agents.Load()
+	if err != nil {
+		return config.Options{}, err
+	}
+	return config.Options{CheckAgent: catalogue.Check, CredentialsDir: a.getenv("CREDENTIALS_DIRECTORY")}, nil
 }
 
 // count is a number with its noun: "1 site", "2 sites".
