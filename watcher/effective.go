@@ -20,9 +20,10 @@ type Semantics struct {
 	AllowAfter30d bool // after UnreachableLimit allow, instead of the last good policy
 }
 
-// AgentOf is a crawler of the catalogue as a comparison sees it.
+// AgentOf is a crawler of the catalogue as a comparison sees it: read as RFC
+// 9309 says, with a note where its operator reads otherwise.
 func AgentOf(a agents.Agent) diff.Agent {
-	return diff.Agent{Token: a.Token, Fallbacks: a.Fallbacks, Reading: robots.Reading(a.Reading)}
+	return diff.Agent{Token: a.Token, Fallbacks: a.Fallbacks, Operator: robots.Reading(a.Reading)}
 }
 
 // Profile is the access that a readable answer gives each agent; text is the

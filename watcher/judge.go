@@ -88,7 +88,7 @@ func (j *Judge) Watch(c SiteConfig) (*Watch, error) {
 		agent := AgentOf(a)
 		w.Agents = append(w.Agents, agent)
 		w.tokens[strings.ToLower(a.Token)] = true
-		fmt.Fprintf(print, "%s %q %s\n", agent.Token, agent.Fallbacks, agent.Reading)
+		fmt.Fprintf(print, "%s %q\n", agent.Token, agent.Fallbacks)
 	}
 	w.Fingerprint = strconv.FormatUint(print.Sum64(), 36)
 	j.watches.Store(key, w)
