@@ -69,26 +69,30 @@ type parser struct {
 // span is where the rules and tokens of a group begin.
 type span struct{ rule, token int }
 
-// lines cuts the text at LF, CR and CRLF. The next CR and the next LF are
-// looked for only once each, which keeps files of bare CRs linear.
+// lines cuts the text at LF, CR and CRLF, and off what # starts anywhere in a
+// line (2.2). The next of each is looked for only once, which is fast, and
+// keeps files of bare CRs linear.
 func (p *parser) lines(body string) {
 	// Room for all lines, as far as they are not implausibly short.
 	const shortestLine = 12
 	p.room = min(strings.Count(body, "\n"), len(body)/shortestLine) + 1
 	p.file.Records = make([]Record, 0, p.room)
-	nextLF, nextCR := -1, -1
+	lf, cr, hash := -1, -1, -1
 	for at := 0; at < len(body); {
-		if nextLF < at {
-			nextLF = indexFrom(body, '\n', at)
+		if lf < at {
+			lf = indexFrom(body, '\n', at)
 		}
-		if nextCR < at {
-			nextCR = indexFrom(body, '\r', at)
+		if cr < at {
+			cr = indexFrom(body, '\r', at)
 		}
-		end := min(nextLF, nextCR)
+		if hash < at {
+			hash = indexFrom(body, '#', at)
+		}
+		end := min(lf, cr)
 		p.file.Lines++
-		p.line(body[at:end])
+		p.line(body[at:min(end, hash)], hash < end)
 		at = end + 1
-		if end == nextCR && nextLF == at {
+		if end == cr && lf == at {
 			at++
 		}
 	}
@@ -105,22 +109,19 @@ func indexFrom(s string, c byte, from int) int {
 	return len(s)
 }
 
-// line reads one line without its end.
-func (p *parser) line(line string) {
+// line reads one line without its end and its comment.
+func (p *parser) line(line string, commented bool) {
 	if p.google {
 		line = googleLine(line)
 	}
 	line = trimSpace(line)
 	if line == "" {
-		if p.inRun && p.blankRun == 0 {
+		if p.inRun && p.blankRun == 0 && !commented {
 			p.blankRun = p.file.Lines
 		}
 		return
 	}
-	line, colon := cutComment(line)
-	if line == "" {
-		return
-	}
+	colon := strings.IndexByte(line, ':')
 	key, value, kind, how := "", line, KindUnknown, asStranger
 	if colon >= 0 {
 		key, value = trimSpace(line[:colon]), trimSpace(line[colon+1:])
@@ -137,23 +138,6 @@ func (p *parser) line(line string) {
 	}
 	p.file.Records = append(p.file.Records, Record{Line: p.file.Lines, Kind: kind, Key: key, Value: value})
 	p.record(kind, key, value, line)
-}
-
-// cutComment cuts what # starts anywhere in the line (2.2), and gives the
-// index of the first colon, -1 for none.
-func cutComment(line string) (string, int) {
-	for i := range len(line) {
-		if line[i] == ':' {
-			if j := strings.IndexByte(line[i:], '#'); j >= 0 {
-				line = trimSpace(line[:i+j])
-			}
-			return line, i
-		}
-		if line[i] == '#' {
-			return trimSpace(line[:i]), -1
-		}
-	}
-	return line, -1
 }
 
 // key tells what kind of record a key starts.
