@@ -17,11 +17,14 @@ const (
 	// minLease is how long a claimed site belongs to a daemon at least.
 	minLease = 10 * time.Minute
 	// farewell is how long a daemon that stops tries to record and release.
-	farewell = 15 * time.Second
+	farewell = 5 * time.Second
 )
 
-// ErrBusy is the answer to CheckNow for a site that is being looked at.
-var ErrBusy = errors.New("the site is being looked at just now")
+// Answers to CheckNow.
+var (
+	ErrBusy   = errors.New("the site is being looked at just now")
+	ErrNotNow = errors.New("the look could not be made just now and is put off")
+)
 
 // Fetcher looks at one site; it never fails, whatever happens is an outcome.
 type Fetcher interface {
@@ -196,6 +199,7 @@ func (d *Daemon) movePlans(ctx context.Context, back time.Duration) {
 // stop waits for the looks in flight, which end with the context, records
 // what is finished and releases the rest.
 func (d *Daemon) stop(p *pool, w *writer) error {
+	p.stopping = true
 	for p.inFlight > 0 {
 		p.finished(<-p.done)
 	}
@@ -216,6 +220,7 @@ func (d *Daemon) Once(ctx context.Context, origins []string) error {
 	p := newPool(d, w)
 	p.patient = true
 	for ctx.Err() == nil && (len(origins) > 0 || len(p.waiting) > 0 || p.inFlight > 0) {
+		origins, p.expired = append(origins, p.expired...), nil
 		if n := min(p.room(), len(origins)); n > 0 {
 			if err := d.claimPage(ctx, p, origins[:n]); err != nil {
 				return errors.Join(err, d.stop(p, w))
@@ -249,8 +254,8 @@ func (d *Daemon) claimPage(ctx context.Context, p *pool, origins []string) error
 }
 
 // CheckNow looks at a site of a running daemon out of turn and returns when
-// the result is recorded: ErrBusy when the site is being looked at,
-// ErrNotFound when it is not watched.
+// the result is recorded: ErrBusy when the site is being looked at or is not
+// watched, ErrNotNow when the look had to be put off.
 func (d *Daemon) CheckNow(ctx context.Context, origin string) error {
 	leases, err := d.opt.Store.ClaimSites(ctx, d.opt.Clock(), []string{origin}, d.lease)
 	if err != nil {

@@ -91,7 +91,7 @@ func testDaemon(t testing.TB, store Store, web Fetcher, schedule string, change 
 	t.Helper()
 	o := Options{
 		Store: store, Fetcher: web, Router: toEverybody{}, Judge: testJudge(t, schedule),
-		Concurrency: 16, PerDomain: 4, PerAddress: 4, Timeout: 30 * time.Second,
+		Concurrency: 16, PerDomain: 4, PerAddress: 4, Timeout: 30 * time.Second, Poll: 5 * time.Second,
 	}
 	if change != nil {
 		change(&o)
@@ -292,4 +292,126 @@ func (o *outages) OwnOutage(on bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.told = append(o.told, on)
+}
+
+// A party that is slow and has many sites must not keep the others waiting.
+func TestACrowdedHostHoldsUpNobodyElse(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var sites []Site
+		add := func(host string, due time.Time) string {
+			c := SiteConfig{Origin: "https://" + host}
+			sites = append(sites, Site{Origin: c.Origin, Config: c, State: fetch.Pending, NextCheckAt: due})
+			return c.Origin
+		}
+		for i := range 1500 {
+			add(fmt.Sprintf("blog%d.crowded.example", i), time.Now().Add(-2*time.Hour)) // due first
+		}
+		var others []string
+		for i := range 200 {
+			others = append(others, add(fmt.Sprintf("site%d.example", i), time.Now().Add(-time.Hour)))
+		}
+		store := newMemStore(sites...)
+		web := newFakeWeb(func(string, time.Time) fetch.Outcome { return policyAnswer("") })
+		web.takes = func(origin string) time.Duration {
+			if domainOf(origin) == "crowded.example" {
+				return 20 * time.Second
+			}
+			return time.Second
+		}
+		d := testDaemon(t, store, web, "@every 6h", nil)
+		running(t, d, func() {
+			time.Sleep(10 * time.Minute)
+			late := 0
+			for _, o := range others {
+				if web.looks[o] == 0 {
+					late++
+				}
+			}
+			if late > 0 {
+				t.Errorf("%d of %d other sites still wait after 10 minutes", late, len(others))
+			}
+			time.Sleep(4 * time.Hour)
+		})
+		if web.mostIn["crowded.example"] > 4 {
+			t.Errorf("%d looks at once at the crowded host", web.mostIn["crowded.example"])
+		}
+		for origin, s := range store.sites {
+			if s.site.State != fetch.Policy {
+				t.Fatalf("%s was never looked at", origin)
+			}
+		}
+	})
+}
+
+func TestALostVersionIsABaselineAnew(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		sites, origins := testSites(1)
+		store := newMemStore(sites...)
+		start := time.Now()
+		web := newFakeWeb(func(_ string, at time.Time) fetch.Outcome {
+			return policyAnswer(fmt.Sprintf("User-agent: *\nDisallow: /%d\n", int(at.Sub(start).Hours()/10)))
+		})
+		d := testDaemon(t, store, web, "@every 6h", nil)
+		running(t, d, func() {
+			time.Sleep(time.Hour)
+			clear(store.bodies)
+			time.Sleep(24 * time.Hour)
+		})
+		s := store.site(origins[0])
+		if s.State != fetch.Policy || len(s.Profile) != 2 || len(store.changes) != 1 {
+			t.Errorf("state %s, profile %v, %d events; want a new baseline and the one change after it", s.State, s.Profile, len(store.changes))
+		}
+	})
+}
+
+func TestDaemonsShareAStore(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		sites, origins := testSites(300)
+		store := newMemStore(sites...)
+		web := newFakeWeb(func(string, time.Time) fetch.Outcome { return policyAnswer("") })
+		web.takes = func(string) time.Duration { return 10 * time.Second }
+		one, two := testDaemon(t, store, web, "@every 1h", nil), testDaemon(t, store, web, "@every 1h", nil)
+		running(t, one, func() {
+			running(t, two, func() { time.Sleep(12 * time.Hour) })
+			time.Sleep(12 * time.Hour)
+		})
+		if web.overlap > 0 || store.lost > 0 {
+			t.Errorf("%d looks at one site at once, %d results lost", web.overlap, store.lost)
+		}
+		for _, o := range origins {
+			if n := web.looks[o]; n < 22 || n > 26 {
+				t.Errorf("%s: %d looks in 24 h, want one an hour", o, n)
+			}
+		}
+	})
+}
+
+// A look that ends for a reason of our own says nothing about the site.
+func TestALookWithoutATurnIsPutOff(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		sites, origins := testSites(1)
+		store := newMemStore(sites...)
+		busy := true
+		web := newFakeWeb(func(string, time.Time) fetch.Outcome {
+			if busy {
+				return fetch.Outcome{State: fetch.Unreachable, Reason: fetch.Busy}
+			}
+			return policyAnswer("")
+		})
+		d := testDaemon(t, store, web, "@every 6h", nil)
+		running(t, d, func() {
+			time.Sleep(10 * time.Minute)
+			if n := web.looks[origins[0]]; n < 4 || n > 11 || store.site(origins[0]).State != fetch.Pending {
+				t.Errorf("%d tries in 10 minutes, state %s", n, store.site(origins[0]).State)
+			}
+			if err := d.CheckNow(t.Context(), origins[0]); !errors.Is(err, ErrNotNow) {
+				t.Errorf("CheckNow says %v, want ErrNotNow", err)
+			}
+			busy = false
+			time.Sleep(3 * time.Minute)
+			if s := store.site(origins[0]); s.State != fetch.Policy {
+				t.Errorf("the site is still %s", s.State)
+			}
+		})
+	})
 }

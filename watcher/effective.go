@@ -29,13 +29,27 @@ func AgentOf(a agents.Agent) diff.Agent {
 // Profile is the access that a readable answer gives each agent; text is the
 // policy, nil when there is none. Without an answer it is unknown.
 func Profile(v Version, text []byte, list []diff.Agent) []AgentAccess {
+	type group struct { // agents under the same groups of the file
+		reading robots.Reading
+		source  robots.Source
+		token   string
+	}
 	profile := make([]AgentAccess, len(list))
 	in := diff.NewInput(text)
+	found := map[group]diff.Access{}
 	for i, a := range list {
 		profile[i] = AgentAccess{Agent: a.Token, Access: v.access()}
-		if v.State == fetch.Policy {
-			profile[i].Access = accessOf(in.Rules(a))
+		if v.State != fetch.Policy {
+			continue
 		}
+		rules := in.Rules(a)
+		g := group{a.Reading, rules.Source, rules.Token}
+		access, ok := found[g]
+		if !ok {
+			access = accessOf(rules)
+			found[g] = access
+		}
+		profile[i].Access = access
 	}
 	return profile
 }

@@ -1,6 +1,7 @@
 package watcher
 
 import (
+	"net/netip"
 	"sync"
 	"time"
 
@@ -104,4 +105,21 @@ func silence(out fetch.Outcome) bool {
 		return out.Status == 0
 	}
 	return false
+}
+
+// network is the address block that says which hosts fail together: /24, /48.
+func network(address string) string {
+	a, err := netip.ParseAddr(address)
+	if err != nil {
+		return ""
+	}
+	bits := 48
+	if a = a.Unmap(); a.Is4() {
+		bits = 24
+	}
+	block, err := a.Prefix(bits)
+	if err != nil {
+		return ""
+	}
+	return block.String()
 }

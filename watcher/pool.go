@@ -75,11 +75,13 @@ type pool struct {
 	writer   *writer
 	waiting  []*task // oldest due first
 	held     map[int64]*task
-	returned []Lease // to be released
+	returned []Lease  // to be released
+	expired  []string // origins that waited until their lease ran out; kept for whoever is patient
 	domains  counter
 	hosts    counter // by address
 	inFlight int
 	patient  bool // nobody else waits to be claimed
+	stopping bool
 	done     chan *task
 }
 
@@ -126,7 +128,7 @@ func (p *pool) dispatch(ctx context.Context) {
 			break
 		}
 		if time.Since(t.since) > p.d.lease-p.d.look {
-			p.drop(t) // the lease would run out during the look; the site is due again then
+			p.drop(t) // the lease would run out during the look
 			continue
 		}
 		if !p.free(t) {
@@ -143,10 +145,13 @@ func (p *pool) dispatch(ctx context.Context) {
 	p.waiting = kept
 }
 
-// drop forgets a site that was not looked at.
+// drop forgets a site whose lease is about to run out; it is due again then.
 func (p *pool) drop(t *task) {
 	delete(p.held, t.lease.Site.ID)
-	t.tell(ErrBusy)
+	if p.patient {
+		p.expired = append(p.expired, t.lease.Site.Origin)
+	}
+	t.tell(ErrNotNow)
 }
 
 func (p *pool) free(t *task) bool {
@@ -184,8 +189,10 @@ func (p *pool) finished(t *task) {
 		p.add(t)
 		return
 	}
-	p.returned = append(p.returned, t.current())
-	t.tell(ErrBusy)
+	if p.stopping || !p.writer.offer(p.d.putOff(t, t.lease.Site, patience)) {
+		p.returned = append(p.returned, t.current())
+		t.tell(ErrNotNow)
+	}
 }
 
 // giveUp hands back what was not used, and puts off sites that wait long for
@@ -201,7 +208,7 @@ func (p *pool) giveUp(ctx context.Context) {
 	}
 	kept := p.waiting[:0]
 	for _, t := range p.waiting {
-		if time.Since(t.since) >= patience && p.writer.offer(p.d.putOff(t, patience)) {
+		if time.Since(t.since) >= patience && p.writer.offer(p.d.putOff(t, t.lease.Site, patience)) {
 			delete(p.held, t.lease.Site.ID)
 		} else {
 			kept = append(kept, t)
@@ -215,7 +222,7 @@ func (p *pool) giveUp(ctx context.Context) {
 func (p *pool) unused() []Lease {
 	for _, t := range p.waiting {
 		p.returned = append(p.returned, t.current())
-		t.tell(ErrBusy)
+		t.tell(ErrNotNow)
 	}
 	p.waiting = nil
 	return p.returned
@@ -226,21 +233,4 @@ func (t *task) tell(err error) {
 		t.recorded <- err
 		t.recorded = nil
 	}
-}
-
-// network is the address block that says which hosts fail together: /24, /48.
-func network(address string) string {
-	a, err := netip.ParseAddr(address)
-	if err != nil {
-		return ""
-	}
-	bits := 48
-	if a = a.Unmap(); a.Is4() {
-		bits = 24
-	}
-	block, err := a.Prefix(bits)
-	if err != nil {
-		return ""
-	}
-	return block.String()
 }

@@ -20,72 +20,11 @@ const (
 	oneByOneAfter = 4
 )
 
-// perform looks at a site and hands the result to the writer.
-func (d *Daemon) perform(ctx context.Context, t *task, w *writer) {
-	look, cancel := context.WithTimeout(ctx, d.look)
-	defer cancel()
-	site := t.lease.Site
-	out := d.opt.Fetcher.Look(look, site.Request(d.opt.Clock()))
-	if out.Reason.Ours() {
-		t.unused = true
-		return
-	}
-	down, changed := d.link.weigh(time.Now(), site, out)
-	if changed {
-		d.tellOwnOutage(down)
-	}
-	if down && silence(out) {
-		w.put(d.putOff(t, d.Judge().set.Confirm.Interval))
-		return
-	}
-	d.opt.Observer.Checked(out)
-	v, err := d.Judge().Judge(ctx, site, out, d.opt.Store)
-	if err != nil {
-		if ctx.Err() != nil {
-			t.unused = true
-			return
-		}
-		d.opt.Log.Error("cannot judge a look", "site", site.Origin, "error", err)
-		w.put(d.putOff(t, d.Judge().set.Confirm.Interval))
-		return
-	}
-	w.put(written{task: t, result: Result{
-		Lease: t.current(), Site: v.Site, Observation: v.Observation, Body: v.Body, Changes: d.route(v.Changes),
-	}})
-}
-
-func (d *Daemon) tellOwnOutage(down bool) {
-	d.opt.Observer.OwnOutage(down)
-	if down {
-		d.opt.Log.Warn("most sites fell silent at once: taken as an outage of this machine's network; their states are held back until it is over")
-		return
-	}
-	d.opt.Log.Info("sites answer again: the outage of this machine's network is over")
-}
-
-func (d *Daemon) route(changes []Change) []Routed {
-	router := *d.router.Load()
-	routed := make([]Routed, len(changes))
-	for i, c := range changes {
-		receivers, key := router.Route(c)
-		routed[i] = Routed{Change: c, Receivers: receivers, GroupKey: key}
-	}
-	return routed
-}
-
-// putOff is the result of no look: the site is due again between once and
-// twice the time from now, each at its own moment.
-func (d *Daemon) putOff(t *task, by time.Duration) written {
-	site := t.lease.Site
-	spread := time.Duration(share(site.Origin, max(by.Milliseconds(), 1))) * time.Millisecond
-	site.NextCheckAt = d.opt.Clock().Add(by + spread).UTC()
-	return written{task: t, result: Result{Lease: t.current(), Site: site}}
-}
-
 // written is a result on its way to the store.
 type written struct {
 	task   *task
 	result Result
+	err    error // what whoever waits for the look is told when this is recorded
 }
 
 // writer records results in batches, one transaction at a time.
@@ -234,7 +173,7 @@ func (w *writer) try(ctx context.Context, batch []written) error {
 			w.d.opt.Observer.Changed(c.Change)
 			told = true
 		}
-		r.task.tell(nil)
+		r.task.tell(r.err)
 	}
 	if told {
 		w.d.opt.Committed()
