@@ -18,11 +18,8 @@ func (s *Store) AccessSince(ctx context.Context, sites []int64, agent string) (m
 	if len(sites) == 0 {
 		return since, nil
 	}
-	marks, args := make([]string, len(sites)), make([]any, len(sites))
-	for i, id := range sites {
-		marks[i], args[i] = fmt.Sprintf("$%d", i+1), id
-	}
-	rows, err := s.Query(ctx, "SELECT site_id, data FROM changes WHERE kind = 'access' AND site_id IN ("+strings.Join(marks, ", ")+")", args...)
+	marks, args := placeholders(sites)
+	rows, err := s.Query(ctx, "SELECT site_id, data FROM changes WHERE kind = 'access' AND site_id IN ("+marks+")", args...)
 	if err != nil {
 		return nil, fmt.Errorf("access since: %w", err)
 	}
@@ -45,6 +42,39 @@ func (s *Store) AccessSince(ctx context.Context, sites []int64, agent string) (m
 		return nil, fmt.Errorf("access since: %w", err)
 	}
 	return since, nil
+}
+
+// FirstSeen tells for sites, by their ID, when they were first looked at.
+func (s *Store) FirstSeen(ctx context.Context, sites []int64) (map[int64]time.Time, error) {
+	first := map[int64]time.Time{}
+	if len(sites) == 0 {
+		return first, nil
+	}
+	marks, args := placeholders(sites)
+	rows, err := s.Query(ctx, "SELECT site_id, MIN(at) FROM observations WHERE site_id IN ("+marks+") GROUP BY site_id", args...)
+	if err != nil {
+		return nil, fmt.Errorf("first seen: %w", err)
+	}
+	err = each(rows, func(scan Scan) error {
+		var id, at int64
+		err := scan(&id, &at)
+		first[id] = fromMillis(at)
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("first seen: %w", err)
+	}
+	return first, nil
+}
+
+// placeholders gives $1, $2, ... and the arguments for keys.
+func placeholders(keys []int64) (marks string, args []any) {
+	m := make([]string, len(keys))
+	for i, k := range keys {
+		m[i] = fmt.Sprintf("$%d", i+1)
+		args = append(args, k)
+	}
+	return strings.Join(m, ", "), args
 }
 
 func relevels(list []diff.AgentChange, agent string) bool {

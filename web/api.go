@@ -84,6 +84,8 @@ func ownErrors(ctx huma.Context, _ string, v any) (any, error) {
 	switch v := v.(type) {
 	case *apiError:
 		e = v
+	case table:
+		return v, nil
 	case *huma.ErrorModel:
 		e = &apiError{status: v.Status, Code: errorCode(v.Status), Message: v.Detail}
 		for i, d := range v.Errors {
@@ -93,7 +95,8 @@ func ownErrors(ctx huma.Context, _ string, v any) (any, error) {
 			}
 			e.Message += sep + strings.TrimSpace(d.Location+" "+d.Message)
 		}
-	default:
+	default: // not a table: JSON, whatever was asked for
+		ctx.SetHeader("Content-Type", "application/json")
 		return v, nil
 	}
 	ctx.SetHeader("Content-Type", "application/json")
@@ -122,6 +125,10 @@ func operation[I, O any](s *Server, api huma.API, op huma.Operation, handle func
 		Description: "What went wrong",
 		Content:     map[string]*huma.MediaType{"application/json": {Schema: schema}},
 	}
+	if _, ok := any(*new(O)).(interface{ tabular() }); ok {
+		op.Responses["200"] = &huma.Response{Description: "OK", Content: map[string]*huma.MediaType{
+			"application/json": {}, "text/csv": {Schema: &huma.Schema{Type: huma.TypeString}}}}
+	}
 	huma.Register(api, op, func(ctx context.Context, in *I) (*O, error) {
 		out, err := handle(ctx, in)
 		if err == nil {
@@ -136,19 +143,21 @@ func operation[I, O any](s *Server, api huma.API, op huma.Operation, handle func
 }
 
 // list is the one shape of lists. next_cursor is "" at the end.
-type list[T any] struct {
+type list[T csvRow] struct {
 	Data       []T    `json:"data" nullable:"false"`
 	NextCursor string `json:"next_cursor" doc:"Give it as cursor to get what follows; empty at the end"`
 }
 
-type listOutput[T any] struct {
+type listOutput[T csvRow] struct {
 	Body list[T]
 }
+
+func (listOutput[T]) tabular() {}
 
 // listOf makes an answer out of up to limit+1 entries: one more than asked
 // for means that there is a next page, whose cursor comes from the last entry
 // that is shown.
-func listOf[S, T any](entries []S, limit int, cursor func(S) string, show func(S) T) *listOutput[T] {
+func listOf[S any, T csvRow](entries []S, limit int, cursor func(S) string, show func(S) T) *listOutput[T] {
 	out := &listOutput[T]{Body: list[T]{Data: make([]T, 0, min(len(entries), limit))}}
 	for i, e := range entries {
 		if i == limit {

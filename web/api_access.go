@@ -38,18 +38,19 @@ type verdict struct {
 // accessRow is the access of one agent on one site.
 type accessRow struct {
 	Site string `json:"site"`
-	agentAccess
+	AgentAccess
 	State      fetch.State `json:"state" enum:"policy,absent,denied,unreachable,not_robots,pending"`
+	Since      *time.Time  `json:"since" doc:"How long access has been so; null unless an agent is asked for"`
 	ObservedAt *time.Time  `json:"observed_at"`
 	Stale      bool        `json:"stale"`
 }
 
 func (accessRow) csvHeader() []string {
-	return []string{"site", "agent", "access", "source", "state", "observed_at", "stale"}
+	return []string{"site", "agent", "access", "source", "state", "since", "observed_at", "stale"}
 }
 
 func (a accessRow) csvCells() []string {
-	return []string{a.Site, a.Agent, string(a.Access), string(a.Source), string(a.State), csvTime(a.ObservedAt), strconv.FormatBool(a.Stale)}
+	return []string{a.Site, a.Agent, string(a.Access), string(a.Source), string(a.State), csvTime(a.Since), csvTime(a.ObservedAt), strconv.FormatBool(a.Stale)}
 }
 
 type accessInput struct {
@@ -92,6 +93,12 @@ func (reply) Schema(reg huma.Registry) *huma.Schema {
 	}}
 }
 
+type repliesOutput struct {
+	Body struct {
+		Data []reply `json:"data" nullable:"false"`
+	}
+}
+
 func (s *Server) apiAccess(api huma.API) {
 	schemas := api.OpenAPI().Components.Schemas
 	either := &huma.Schema{OneOf: []*huma.Schema{
@@ -126,8 +133,9 @@ func (s *Server) apiAccess(api huma.API) {
 		Body struct {
 			Questions []question `json:"questions" minItems:"1" maxItems:"10000" nullable:"false"`
 		}
-	}) (*listOutput[reply], error) {
-		out := &listOutput[reply]{Body: list[reply]{Data: make([]reply, len(in.Body.Questions))}}
+	}) (*repliesOutput, error) {
+		out := &repliesOutput{}
+		out.Body.Data = make([]reply, len(in.Body.Questions))
 		for i, q := range in.Body.Questions {
 			v, err := s.verdict(ctx, q)
 			if err == nil {
@@ -187,6 +195,12 @@ func (s *Server) accessRows(ctx context.Context, in *accessInput) (list[accessRo
 	if err != nil {
 		return rows, err
 	}
+	since := func(watcher.Site, diff.Access) (t time.Time, first bool) { return }
+	if in.Agent != "" {
+		if since, err = s.since(ctx, sites, in.Agent); err != nil {
+			return rows, err
+		}
+	}
 	for _, site := range sites {
 		access, err := s.effective(site)
 		if err != nil {
@@ -207,8 +221,9 @@ func (s *Server) accessRows(ctx context.Context, in *accessInput) (list[accessRo
 				rows.NextCursor = last.Site + " " + last.Agent
 				return rows, nil
 			}
-			rows.Data = append(rows.Data, accessRow{Site: site.Origin, agentAccess: agentAccess{a.Agent, a.Level, a.Source},
-				State: site.State, ObservedAt: never(site.LastCheckAt), Stale: s.overdue(site)})
+			at, _ := since(site, a.Access)
+			rows.Data = append(rows.Data, accessRow{Site: site.Origin, AgentAccess: AgentAccess{a.Agent, a.Level, a.Source},
+				State: site.State, Since: never(at), ObservedAt: never(site.LastCheckAt), Stale: s.overdue(site)})
 		}
 	}
 	if more {

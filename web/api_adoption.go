@@ -21,10 +21,10 @@ const adoptionDefault = 90 * 24 * time.Hour
 type adoptionRow struct {
 	Day   string `json:"day" format:"date"`
 	Agent string `json:"agent" doc:"Token, or a group such as @training"`
-	levelCounts
-	Explicit  levelCounts `json:"explicit" doc:"Decided by a group that names the agent"`
-	Inherited levelCounts `json:"inherited" doc:"Decided by the * group, or because no group applies"`
-	Status    levelCounts `json:"status" doc:"Decided by the HTTP answer"`
+	LevelCounts
+	Explicit  LevelCounts `json:"explicit" doc:"Decided by a group that names the agent"`
+	Inherited LevelCounts `json:"inherited" doc:"Decided by the * group, or because no group applies"`
+	Status    LevelCounts `json:"status" doc:"Decided by the HTTP answer"`
 	Sites     int         `json:"sites" doc:"Denominator: all sites"`
 	Answered  int         `json:"answered" doc:"Denominator: sites that answered"`
 	WithFile  int         `json:"with_robots" doc:"Denominator: sites with a robots.txt"`
@@ -42,7 +42,7 @@ func (adoptionRow) csvHeader() []string {
 
 func (a adoptionRow) csvCells() []string {
 	c := []string{a.Day, a.Agent}
-	for _, l := range []levelCounts{a.levelCounts, a.Explicit, a.Inherited, a.Status} {
+	for _, l := range []LevelCounts{a.LevelCounts, a.Explicit, a.Inherited, a.Status} {
 		c = append(c, l.cells()...)
 	}
 	return append(c, itoa(a.Sites), itoa(a.Answered), itoa(a.WithFile))
@@ -50,7 +50,7 @@ func (a adoptionRow) csvCells() []string {
 
 func adoptionOf(d dayTally, agent string) adoptionRow {
 	c := d.of(agent)
-	return adoptionRow{Day: d.Day.Format(time.DateOnly), Agent: agent, levelCounts: c.by(-1),
+	return adoptionRow{Day: d.Day.Format(time.DateOnly), Agent: agent, LevelCounts: c.by(-1),
 		Explicit: c.by(iNamed), Inherited: c.by(iInherited), Status: c.by(iStatus),
 		Sites: d.Sites, Answered: d.answered(), WithFile: d.withFile()}
 }

@@ -14,11 +14,11 @@ import (
 type agentEntry struct {
 	agents.Agent
 	Watched bool         `json:"watched" doc:"By default; sites may have their own list"`
-	Sites   *levelCounts `json:"sites" doc:"Numbers of sites by effective access; null for an agent that is watched nowhere"`
+	Sites   *LevelCounts `json:"sites,omitempty" doc:"Numbers of sites by effective access; left out for an agent that is watched nowhere"`
 }
 
-// levelCounts are numbers of sites by access.
-type levelCounts struct {
+// LevelCounts are numbers of sites by access.
+type LevelCounts struct {
 	Allowed    int `json:"allowed"`
 	Partial    int `json:"partial"`
 	Restricted int `json:"restricted"`
@@ -26,19 +26,19 @@ type levelCounts struct {
 	Unknown    int `json:"unknown"`
 }
 
-func (l levelCounts) cells() []string {
+func (l LevelCounts) cells() []string {
 	return []string{itoa(l.Allowed), itoa(l.Partial), itoa(l.Restricted), itoa(l.Blocked), itoa(l.Unknown)}
 }
 
 // by gives the counts of one kind of source, of all with a negative one.
-func (c *counts) by(source int) levelCounts {
+func (c *counts) by(source int) LevelCounts {
 	n := func(level int) int {
 		if source < 0 {
 			return c.level(level)
 		}
 		return c[level][source]
 	}
-	return levelCounts{n(iAllowed), n(iPartial), n(iRestricted), n(iBlocked), n(iUnknown)}
+	return LevelCounts{n(iAllowed), n(iPartial), n(iRestricted), n(iBlocked), n(iUnknown)}
 }
 
 func (agentEntry) csvHeader() []string {

@@ -15,8 +15,8 @@ import (
 	"github.com/robotswatch/robotswatch/watcher"
 )
 
-// siteEntry is a site in a list.
-type siteEntry struct {
+// SiteEntry is a site in a list.
+type SiteEntry struct {
 	Site       string        `json:"site" doc:"Origin" example:"https://example.com"`
 	Tags       []string      `json:"tags" nullable:"false"`
 	State      fetch.State   `json:"state" enum:"policy,absent,denied,unreachable,not_robots,pending"`
@@ -26,21 +26,21 @@ type siteEntry struct {
 	LastChange *time.Time    `json:"last_change_at"`
 	NextCheck  *time.Time    `json:"next_check_at"`
 	Overdue    bool          `json:"overdue" doc:"No check finished in 24 hours"`
-	Agents     []agentAccess `json:"agents" nullable:"false" doc:"Effective access of the watched agents"`
+	Agents     []AgentAccess `json:"agents" nullable:"false" doc:"Effective access of the watched agents"`
 }
 
-// agentAccess is the effective access of one agent.
-type agentAccess struct {
+// AgentAccess is the effective access of one agent.
+type AgentAccess struct {
 	Agent  string        `json:"agent"`
 	Access diff.Level    `json:"access" enum:"allowed,partial,restricted,blocked,unknown"`
 	Source robots.Source `json:"source" enum:"named,wildcard,default,status"`
 }
 
-func (siteEntry) csvHeader() []string {
+func (SiteEntry) csvHeader() []string {
 	return []string{"site", "tags", "state", "reason", "state_since", "last_check_at", "last_change_at", "next_check_at", "overdue", "blocked", "restricted", "partial"}
 }
 
-func (e siteEntry) csvCells() []string {
+func (e SiteEntry) csvCells() []string {
 	by := map[diff.Level][]string{}
 	for _, a := range e.Agents {
 		by[a.Access] = append(by[a.Access], a.Agent)
@@ -59,11 +59,11 @@ func csvTime(t *time.Time) string {
 
 // siteDetail is everything about one site but its history.
 type siteDetail struct {
-	siteEntry
+	SiteEntry
 	Schedule   string     `json:"schedule" doc:"Empty: the default one"`
 	ReadableAt *time.Time `json:"readable_at" doc:"When the last readable answer was last seen"`
-	Answer     *answer    `json:"answer" doc:"What the server answered last"`
-	Policy     *policy    `json:"policy" doc:"The last good robots.txt; null when there was none"`
+	Answer     *answer    `json:"answer,omitempty" doc:"What the server answered last; left out before the first look"`
+	Policy     *policy    `json:"policy,omitempty" doc:"The last good robots.txt; left out when there was none"`
 }
 
 // answer is a run of equal answers as seen.
@@ -147,14 +147,14 @@ func showPolicy(h watcher.Hash, text []byte) *policy {
 	return p
 }
 
-func (s *Server) siteEntry(site watcher.Site) (siteEntry, error) {
+func (s *Server) siteEntry(site watcher.Site) (SiteEntry, error) {
 	access, err := s.effective(site)
 	if err != nil {
-		return siteEntry{}, err
+		return SiteEntry{}, err
 	}
-	e := siteEntry{Site: site.Origin, Tags: site.Config.Tags, State: site.State, Reason: site.Reason, StateSince: never(site.StateSince),
+	e := SiteEntry{Site: site.Origin, Tags: site.Config.Tags, State: site.State, Reason: site.Reason, StateSince: never(site.StateSince),
 		LastCheck: never(site.LastCheckAt), LastChange: never(site.LastChangeAt), NextCheck: never(site.NextCheckAt),
-		Overdue: s.overdue(site), Agents: make([]agentAccess, len(access))}
+		Overdue: s.overdue(site), Agents: make([]AgentAccess, len(access))}
 	if e.Tags == nil {
 		e.Tags = []string{}
 	}
@@ -162,7 +162,7 @@ func (s *Server) siteEntry(site watcher.Site) (siteEntry, error) {
 		e.State = fetch.Pending
 	}
 	for i, a := range access {
-		e.Agents[i] = agentAccess{a.Agent, a.Level, a.Source}
+		e.Agents[i] = AgentAccess{a.Agent, a.Level, a.Source}
 	}
 	return e, nil
 }
@@ -201,7 +201,7 @@ func (s *Server) apiSites(api huma.API) {
 	}, func(ctx context.Context, in *struct {
 		Paging
 		SiteFilters
-	}) (*listOutput[siteEntry], error) {
+	}) (*listOutput[SiteEntry], error) {
 		f, err := s.siteFilter(in.SiteFilters, in.Cursor, in.Limit+1)
 		if err != nil {
 			return nil, err
@@ -210,13 +210,13 @@ func (s *Server) apiSites(api huma.API) {
 		if err != nil {
 			return nil, err
 		}
-		entries := make([]siteEntry, len(sites))
+		entries := make([]SiteEntry, len(sites))
 		for i, site := range sites {
 			if entries[i], err = s.siteEntry(site); err != nil {
 				return nil, err
 			}
 		}
-		return listOf(entries, in.Limit, func(e siteEntry) string { return e.Site }, func(e siteEntry) siteEntry { return e }), nil
+		return listOf(entries, in.Limit, func(e SiteEntry) string { return e.Site }, func(e SiteEntry) SiteEntry { return e }), nil
 	})
 	operation(s, api, huma.Operation{
 		OperationID: "get-site", Method: http.MethodGet, Path: "/sites/{host}", Tags: []string{"sites"}, Summary: "One site as it stands",
@@ -261,7 +261,7 @@ func (s *Server) siteDetail(ctx context.Context, site watcher.Site) (siteDetail,
 	if err != nil {
 		return siteDetail{}, err
 	}
-	d := siteDetail{siteEntry: e, Schedule: site.Config.Schedule, ReadableAt: never(site.ReadableAt)}
+	d := siteDetail{SiteEntry: e, Schedule: site.Config.Schedule, ReadableAt: never(site.ReadableAt)}
 	runs, err := s.deps.Store.Observations(ctx, site.Origin, time.Time{}, time.Time{}, 1)
 	if err != nil {
 		return siteDetail{}, err

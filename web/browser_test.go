@@ -119,11 +119,11 @@ func visit(t *testing.T, browser context.Context, base, path, name string, a app
 	defer cancelTime()
 	trouble := &watchTab{base: base, allow404: name == "missing"}
 	must(t, chromedp.Listen(tab, trouble.see))
-	call(t, tab, network.Enable, network.EnableParams{})
-	call(t, tab, log.Enable, cdp.Empty{})
-	call(t, tab, runtime.Enable, cdp.Empty{})
-	call(t, tab, emulation.SetDeviceMetricsOverride, emulation.SetDeviceMetricsOverrideParams{Width: a.width, Height: 900, DeviceScaleFactor: 1, Mobile: a.width < 500})
-	call(t, tab, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: a.theme}}})
+	command(t, tab, network.Enable, network.EnableParams{})
+	command(t, tab, log.Enable, cdp.Empty{})
+	command(t, tab, runtime.Enable, cdp.Empty{})
+	command(t, tab, emulation.SetDeviceMetricsOverride, emulation.SetDeviceMetricsOverrideParams{Width: a.width, Height: 900, DeviceScaleFactor: 1, Mobile: a.width < 500})
+	command(t, tab, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: a.theme}}})
 	must(t, chromedp.Do(tab, chromedp.Navigate(base+path)))
 	overflow := evaluate[int](t, tab, `document.documentElement.scrollWidth - document.documentElement.clientWidth`)
 	shot, err := chromedp.Run(tab, chromedp.FullScreenshot(100))
@@ -162,7 +162,7 @@ func must(t *testing.T, err error) {
 	}
 }
 
-func call[P, R any](t *testing.T, tab context.Context, c cdp.Command[P, R], params P) {
+func command[P, R any](t *testing.T, tab context.Context, c cdp.Command[P, R], params P) {
 	t.Helper()
 	_, err := chromedp.Call(tab, c, params)
 	must(t, err)

@@ -21,13 +21,9 @@ type table interface {
 
 func (l list[T]) csvLines() [][]string {
 	var zero T
-	row, ok := any(zero).(csvRow)
-	if !ok {
-		return nil
-	}
-	lines := [][]string{row.csvHeader()}
+	lines := [][]string{zero.csvHeader()}
 	for _, e := range l.Data {
-		lines = append(lines, any(e).(csvRow).csvCells())
+		lines = append(lines, e.csvCells())
 	}
 	return lines
 }

@@ -145,7 +145,7 @@ func (s *Server) changePage(r *http.Request) (view, error) {
 		return view{}, err
 	}
 	p := changePage{Change: c, Reason: strings.ReplaceAll(string(c.Reason), "_", " "),
-		Meaning: meaning{Agents: c.Agents, Signals: c.Signals, CrawlDelays: c.CrawlDelays}}
+		Meaning: meaning{Groups: alike(c.Agents), Signals: c.Signals, CrawlDelays: c.CrawlDelays}}
 	if c.Sitemaps != nil {
 		p.Meaning.Added, p.Meaning.Removed = c.Sitemaps.Added, c.Sitemaps.Removed
 	}

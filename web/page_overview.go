@@ -18,7 +18,7 @@ import (
 
 const (
 	overviewChanges = 10
-	overviewAgents  = 20    // rows of the matrix
+	overviewAgents  = 12    // rows of the matrix
 	trendDays       = 365   // days that a trend shows at most
 	massShare       = 0.005 // of all sites: a day that moves more is a mass change,
 	massSites       = 10    // but not one of fewer sites than this

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"reflect"
+	"slices"
 	"strings"
 	"time"
 
@@ -28,7 +30,7 @@ type sitePage struct {
 	Lede                        string
 	Overdue                     bool
 	HTTP                        bool
-	Access                      []agentRow
+	Access                      []accessGroup
 	Answer                      *watcher.Observation
 	Signals                     []robots.Signal
 	Sitemaps                    []string
@@ -43,9 +45,9 @@ type sitePage struct {
 	NoFile                      string
 }
 
-// agentRow is the access of an agent with the line that decides.
-type agentRow struct {
-	Agent  string
+// accessGroup is agents with the same access, by the same line.
+type accessGroup struct {
+	Agents []string
 	Access diff.Access
 	Rule   string
 	Line   int
@@ -78,7 +80,7 @@ func (s *Server) sitePage(r *http.Request) (view, error) {
 	if err != nil {
 		return view{}, err
 	}
-	if p.Access, err = s.agentRows(site, text); err != nil {
+	if p.Access, err = s.accessGroups(site, text); err != nil {
 		return view{}, err
 	}
 	if p.Changes, err = s.deps.Store.Changes(ctx, watcher.ChangeFilter{Site: site.Origin, Limit: siteChanges}); err != nil {
@@ -91,32 +93,44 @@ func (s *Server) sitePage(r *http.Request) (view, error) {
 	return view{Name: "site", Title: displayHost(site.Origin), Section: "/sites", Feed: "?site=" + url.QueryEscape(site.Origin), Data: p}, nil
 }
 
-// agentRows gives each watched agent's access and, where rules decide, the
-// rule for an ordinary path or else the first that disallows something.
-func (s *Server) agentRows(site watcher.Site, text []byte) ([]agentRow, error) {
+// accessGroups gives the watched agents' access, the strictest first, and
+// where rules decide the rule for an ordinary path, or else the first that
+// disallows something.
+func (s *Server) accessGroups(site watcher.Site, text []byte) ([]accessGroup, error) {
 	access, err := s.effective(site)
 	if err != nil {
 		return nil, err
 	}
 	in := diff.NewInput(text)
-	rows := make([]agentRow, len(access))
-	for i, a := range access {
-		rows[i] = agentRow{Agent: a.Agent, Access: a.Access}
-		if text == nil || a.Source != robots.SourceNamed && a.Source != robots.SourceWildcard {
-			continue
+	var groups []accessGroup
+	for _, a := range access {
+		g := accessGroup{Access: a.Access}
+		if text != nil && (a.Source == robots.SourceNamed || a.Source == robots.SourceWildcard) {
+			g.decidedBy(in.Rules(s.agent(a.Agent)))
 		}
-		rules := in.Rules(s.agent(a.Agent))
-		decides := rules.Decide("/").Rule
-		for j := range rules.Rules {
-			if decides == nil && !rules.Rules[j].Allow {
-				decides = &rules.Rules[j]
-			}
+		i := slices.IndexFunc(groups, func(o accessGroup) bool {
+			return o.Access == g.Access && o.Rule == g.Rule && o.Line == g.Line && o.More == g.More
+		})
+		if i < 0 {
+			i = len(groups)
+			groups = append(groups, g)
 		}
-		if decides != nil {
-			rows[i].Rule, rows[i].Line, rows[i].More = decides.Text, decides.Line, len(rules.Rules)-1
+		groups[i].Agents = append(groups[i].Agents, a.Agent)
+	}
+	slices.SortStableFunc(groups, func(a, b accessGroup) int { return strictness(b.Access.Level) - strictness(a.Access.Level) })
+	return groups, nil
+}
+
+func (g *accessGroup) decidedBy(rules *robots.Rules) {
+	rule := rules.Decide("/").Rule
+	for i := range rules.Rules {
+		if rule == nil && !rules.Rules[i].Allow {
+			rule = &rules.Rules[i]
 		}
 	}
-	return rows, nil
+	if rule != nil {
+		g.Rule, g.Line, g.More = rule.Text, rule.Line, len(rules.Rules)-1
+	}
 }
 
 // timeline fills in what was answered when, and the versions among it.
@@ -273,15 +287,37 @@ type comparePage struct {
 
 // meaning is what an edit means, as the template of the same name shows it.
 type meaning struct {
-	Agents         []diff.AgentChange
+	Groups         []changeGroup
 	Signals        []diff.SignalChange
 	CrawlDelays    []diff.CrawlDelayChange
 	Added, Removed []string
 	NoEffect       []diff.NoEffect
 }
 
+// changeGroup is agents for whom an edit means the same.
+type changeGroup struct {
+	Agents []string
+	diff.AgentChange
+}
+
 func (m meaning) empty() bool {
-	return len(m.Agents)+len(m.Signals)+len(m.CrawlDelays)+len(m.Added)+len(m.Removed) == 0
+	return len(m.Groups)+len(m.Signals)+len(m.CrawlDelays)+len(m.Added)+len(m.Removed) == 0
+}
+
+// alike groups agents by what an edit means for them, in order of the first.
+func alike(changes []diff.AgentChange) []changeGroup {
+	var groups []changeGroup
+	for _, c := range changes {
+		same := c
+		same.Agent = ""
+		i := slices.IndexFunc(groups, func(g changeGroup) bool { return reflect.DeepEqual(g.AgentChange, same) })
+		if i < 0 {
+			i = len(groups)
+			groups = append(groups, changeGroup{AgentChange: same})
+		}
+		groups[i].Agents = append(groups[i].Agents, c.Agent)
+	}
+	return groups
 }
 
 // compare shows two versions of a site's robots.txt side by side: for every
@@ -313,7 +349,7 @@ func (s *Server) compare(r *http.Request) (view, error) {
 	list := s.catalogueAgents()
 	list = append(list, diff.Named(before, after, list)...)
 	rep := diff.Files(before, after, list)
-	p.Meaning = meaning{rep.Agents, rep.Signals, rep.CrawlDelays, rep.Sitemaps.Added, rep.Sitemaps.Removed, rep.NoEffect}
+	p.Meaning = meaning{alike(rep.Agents), rep.Signals, rep.CrawlDelays, rep.Sitemaps.Added, rep.Sitemaps.Removed, rep.NoEffect}
 	if p.Meaning.empty() {
 		p.Nothing = "Both mean the same for every crawler, over all paths."
 	}

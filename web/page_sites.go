@@ -1,6 +1,7 @@
 package web
 
 import (
+	"context"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -30,7 +31,8 @@ type siteRow struct {
 	Share   share       // of the watched agents by access
 	Words   string      // who is blocked
 	Access  diff.Access // of the agent asked about
-	Since   time.Time   // when that access last changed; zero: since the first look
+	Since   time.Time   // how long that has been so
+	First   bool        // since then at least: it was so at the first look
 }
 
 // readSiteFilters reads the filters that pages take from the query.
@@ -154,21 +156,43 @@ func (s *Server) siteRows(r *http.Request, sites []watcher.Site, agent string) (
 	if agent == "" || len(sites) == 0 {
 		return rows, nil
 	}
-	ids := make([]int64, len(sites))
-	for i, site := range sites {
-		ids[i] = site.ID
+	since, err := s.since(r.Context(), sites, agent)
+	if err != nil {
+		return nil, err
+	}
+	for i := range rows {
 		if rows[i].Access.Level == "" {
 			rows[i].Access.Level = diff.Unknown
 		}
+		rows[i].Since, rows[i].First = since(rows[i].Site, rows[i].Access)
 	}
-	since, err := s.deps.Store.AccessSince(r.Context(), ids, agent)
+	return rows, nil
+}
+
+// since tells how long an agent's access to sites has been as it is; first
+// means that it was so already when the site was first looked at.
+func (s *Server) since(ctx context.Context, sites []watcher.Site, agent string) (func(watcher.Site, diff.Access) (t time.Time, first bool), error) {
+	ids := make([]int64, len(sites))
+	for i, site := range sites {
+		ids[i] = site.ID
+	}
+	changed, err := s.deps.Store.AccessSince(ctx, ids, agent)
 	if err != nil {
 		return nil, fmt.Errorf("since when: %w", err)
 	}
-	for i, site := range sites {
-		rows[i].Since = since[site.ID]
+	seen, err := s.deps.Store.FirstSeen(ctx, ids)
+	if err != nil {
+		return nil, fmt.Errorf("since when: %w", err)
 	}
-	return rows, nil
+	return func(site watcher.Site, a diff.Access) (time.Time, bool) {
+		if a.Source == robots.SourceStatus {
+			return site.StateSince, false
+		}
+		if t, ok := changed[site.ID]; ok {
+			return t, false
+		}
+		return seen[site.ID], true
+	}, nil
 }
 
 // blockedWords says who is blocked in a few words.

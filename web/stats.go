@@ -177,12 +177,13 @@ func (t *tally) count(key string, a diff.Access, n int) {
 // stricter orders access: unknown counts least, and of two equal levels the
 // one by name is the stronger statement.
 func stricter(a, b diff.Access) bool {
-	rank := func(l diff.Level) int { return (levelIndex(l) + 1) % 5 }
 	if a.Level != b.Level {
-		return rank(a.Level) > rank(b.Level)
+		return strictness(a.Level) > strictness(b.Level)
 	}
 	return sourceIndex(a.Source) < sourceIndex(b.Source)
 }
+
+func strictness(l diff.Level) int { return (levelIndex(l) + 1) % 5 }
 
 func newTally() *tally {
 	return &tally{States: map[fetch.State]int{}, Agents: map[string]*counts{}}

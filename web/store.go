@@ -27,6 +27,8 @@ type SiteStore interface {
 	// AccessSince tells for sites, by their ID, when access of an agent last
 	// changed; those where it never did are left out.
 	AccessSince(ctx context.Context, sites []int64, agent string) (map[int64]time.Time, error)
+	// FirstSeen tells for sites, by their ID, when they were first looked at.
+	FirstSeen(ctx context.Context, sites []int64) (map[int64]time.Time, error)
 }
 
 // CountStore counts sites.

@@ -30,6 +30,7 @@ type world struct {
 	server *web.Server
 	now    time.Time
 	sites  []string
+	stood  map[string][]watcher.Site // each site after each look
 }
 
 // look is one answer of one site.
@@ -44,7 +45,7 @@ func newWorld(t testing.TB, set web.Settings, sites []watcher.SiteConfig, added 
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := &world{now: today}
+	w := &world{now: today, stood: map[string][]watcher.Site{}}
 	w.judge, err = watcher.NewJudge(watcher.Settings{
 		Confirm:  watcher.Confirm{Failures: 3, Interval: 5 * time.Minute},
 		Schedule: "@every 6h", Watch: []string{"@ai"}, Catalogue: catalogue,
@@ -122,6 +123,7 @@ func (w *world) live(t testing.TB, looks []look) {
 				r.Changes = append(r.Changes, watcher.Routed{Change: c, Receivers: []string{"log"}, GroupKey: string(c.Kind)})
 			}
 			results = append(results, r)
+			w.stood[v.Site.Origin] = append(w.stood[v.Site.Origin], v.Site)
 		}
 		if lost, err := w.store.Record(t.Context(), results); err != nil || lost > 0 {
 			t.Fatalf("record: %d lost, %v", lost, err)
@@ -225,4 +227,12 @@ func madeUp(t testing.TB, n int) *world {
 	}
 	w.live(t, looks)
 	return w
+}
+
+// lookup is a crawler of the catalogue, or one by its token alone.
+func lookup(w *world, token string) agents.Agent {
+	if a, ok := w.judge.Settings().Catalogue.Lookup(token); ok {
+		return a
+	}
+	return agents.Agent{Token: token}
 }
