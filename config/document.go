@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"sort"
 	"strings"
 	"unicode/utf8"
 
@@ -51,7 +52,8 @@ func (t *table) get(key string) *entry {
 // as that is safe, so that all mistakes come out at once.
 type document struct {
 	data     []byte
-	offset   int // of the part that the parser sees, in data
+	starts   []int // offsets of the lines of data
+	offset   int   // of the part that the parser sees, in data
 	parser   unstable.Parser
 	root     *table
 	current  *table // nil after a header that could not be used
@@ -65,7 +67,7 @@ type docProblem struct {
 }
 
 func parseDocument(data []byte) (*table, []docProblem) {
-	d := &document{data: data, root: &table{at: place{1, 1}, header: true}}
+	d := &document{data: data, starts: lineStarts(data), root: &table{at: place{1, 1}, header: true}}
 	d.current = d.root
 	for part := data; part != nil; {
 		d.offset = len(data) - len(part)
@@ -124,9 +126,19 @@ func (d *document) report(at place, key, format string, args ...any) {
 }
 
 func (d *document) placeOf(offset int) place {
-	before := d.data[:min(offset, len(d.data))]
-	start := bytes.LastIndexByte(before, '\n') + 1
-	return place{bytes.Count(before, []byte{'\n'}) + 1, utf8.RuneCount(before[start:]) + 1}
+	offset = min(offset, len(d.data))
+	line := sort.SearchInts(d.starts, offset+1) // the first one that starts later, counted from 1: this one
+	return place{line, utf8.RuneCount(d.data[d.starts[line-1]:offset]) + 1}
+}
+
+func lineStarts(data []byte) []int {
+	starts := []int{0}
+	for i, c := range data {
+		if c == '\n' {
+			starts = append(starts, i+1)
+		}
+	}
+	return starts
 }
 
 func (d *document) place(n *unstable.Node) place {

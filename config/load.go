@@ -97,19 +97,20 @@ func (l *loader) config(root *table) *Config {
 	}
 	allowed = append(allowed, "sites", "site_files", "receivers")
 	tables := map[string]*table{}
+	siteKeys, fileKeys, receiverKeys := siteFields(), siteFileFields(), receiverFields()
 	for _, e := range root.entries {
 		switch e.key {
 		case "sites":
 			for _, n := range l.tables(e) {
-				c.sites = append(c.sites, readSite(l, n))
+				c.sites = append(c.sites, readSite(l, n, siteKeys))
 			}
 		case "site_files":
 			for _, n := range l.tables(e) {
-				c.siteFiles = append(c.siteFiles, readSiteFile(l, n))
+				c.siteFiles = append(c.siteFiles, readSiteFile(l, n, fileKeys))
 			}
 		case "receivers":
 			for _, n := range l.tables(e) {
-				c.Receivers = append(c.Receivers, readReceiver(l, n))
+				c.Receivers = append(c.Receivers, readReceiver(l, n, receiverKeys))
 			}
 		default:
 			tables[e.key] = l.section(e, allowed)
@@ -162,9 +163,9 @@ func (l *loader) tables(e *entry) []*node {
 	return out
 }
 
-func readSite(l *loader, n *node) Site {
+func readSite(l *loader, n *node, fields []field[Site]) Site {
 	var s Site
-	g := decode(l, n.table, "sites", siteFields(), &s)
+	g := decode(l, n.table, "sites", fields, &s)
 	s.at = g.value("url")
 	if !g.has("url") {
 		l.report(g.at, "sites", "url is missing; write such as url = \"https://example.com\"")
@@ -172,9 +173,9 @@ func readSite(l *loader, n *node) Site {
 	return s
 }
 
-func readSiteFile(l *loader, n *node) siteFile {
+func readSiteFile(l *loader, n *node, fields []field[siteFile]) siteFile {
 	var f siteFile
-	g := decode(l, n.table, "site_files", siteFileFields(), &f)
+	g := decode(l, n.table, "site_files", fields, &f)
 	f.at = g.value("path")
 	f.path = l.resolve(f.Path)
 	if f.Path == "" && !l.badAt(f.at) {

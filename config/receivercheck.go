@@ -3,9 +3,8 @@ package config
 import "strings"
 
 // readReceiver reads one [[receivers]].
-func readReceiver(l *loader, n *node) Receiver {
+func readReceiver(l *loader, n *node, fields []field[Receiver]) Receiver {
 	var r Receiver
-	fields := receiverFields()
 	g := decode(l, n.table, "receivers", fields, &r)
 	for _, f := range fields {
 		if f.required && !g.has(f.name) {

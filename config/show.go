@@ -14,15 +14,16 @@ func (c *Config) WriteTo(w io.Writer) (int64, error) {
 	for _, s := range sections() {
 		showTable(&b, "["+s.name+"]", s.fields, c)
 	}
+	siteKeys, receiverKeys := siteFields(), receiverFields()
 	for i := range c.sites {
-		showTable(&b, "[[sites]]", siteFields(), &c.sites[i])
+		showTable(&b, "[[sites]]", siteKeys, &c.sites[i])
 	}
 	for i := range c.siteFiles {
 		showTable(&b, "[[site_files]]", siteFileFields(), &c.siteFiles[i])
 	}
 	for i := range c.Receivers {
 		r := &c.Receivers[i]
-		showTable(&b, "[[receivers]]", filter(receiverFields(), func(f field[Receiver]) bool { return f.isOf(r.Type) }), r)
+		showTable(&b, "[[receivers]]", filter(receiverKeys, func(f field[Receiver]) bool { return f.isOf(r.Type) }), r)
 	}
 	n, err := io.WriteString(w, strings.TrimPrefix(b.String(), "\n"))
 	return int64(n), err

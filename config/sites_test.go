@@ -137,6 +137,25 @@ func TestTagsAtTheirLimit(t *testing.T) {
 	}
 }
 
+// Sites by the ten thousand may stand in the configuration itself.
+func TestManySitesInTheConfiguration(t *testing.T) {
+	const n = 50_000
+	var b strings.Builder
+	for i := range n {
+		fmt.Fprintf(&b, "[[sites]]\nurl = \"host-%d.example\"\ntags = [\"news\"]\nschedule = \"@every 1h\"\n", i)
+	}
+	start := time.Now()
+	c := parse(t, b.String())
+	if got := len(sitesOf(t, c)); got != n {
+		t.Errorf("%d sites, want %d", got, n)
+	}
+	// Twenty times what it takes, and a hundredth of what a quadratic step
+	// would.
+	if took := time.Since(start); took > 20*time.Second {
+		t.Errorf("reading %d sites took %v", n, took)
+	}
+}
+
 // A million sites are what a daemon on a small machine is asked to hold, so
 // reading them must cost seconds and a few octets each.
 func TestAMillionSites(t *testing.T) {
