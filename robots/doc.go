@@ -5,5 +5,6 @@
 //
 // The package has no context, clock, logger or I/O, and imports the standard
 // library only. All values are immutable once made and safe for concurrent
-// use. Deviations from the RFC, and why, are listed at Parse and Match.
+// use. What goes beyond the RFC, and why, stands at Parse, at NormalizePath and
+// with the Google reading.
 package robots
