@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -29,7 +30,7 @@ type origin struct {
 	roots       *x509.CertPool
 }
 
-func startOrigin(t *testing.T) origin {
+func startOrigin(t *testing.T, flags ...string) origin {
 	t.Helper()
 	dir := t.TempDir()
 	bin := filepath.Join(dir, "origin")
@@ -37,7 +38,7 @@ func startOrigin(t *testing.T) origin {
 		t.Fatalf("%v: %s", err, out)
 	}
 	pem := filepath.Join(dir, "roots.pem")
-	cmd := exec.Command(bin, "-roots", pem)
+	cmd := exec.Command(bin, append(flags, "-roots", pem)...)
 	in, err := cmd.StdinPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -171,4 +172,32 @@ func TestBenchCPUPerCheck(t *testing.T) {
 		t.Logf("%-24s look %v, net/http %v, ratio %.2f (%.2f to %.2f), %.0f/s", b.name, mine[rounds/2], other[rounds/2],
 			ratios[rounds/2], ratios[0], ratios[rounds-1], float64(time.Second)/float64(rate[rounds/2]))
 	}
+}
+
+// Memory of 512 looks that wait for their answers at once.
+func TestBenchMemoryInFlight(t *testing.T) {
+	if os.Getenv("ROBOTSWATCH_BENCH") == "" {
+		t.Skip("set ROBOTSWATCH_BENCH=1")
+	}
+	o := startOrigin(t, "-delay", "5s")
+	const looks = 512
+	for _, scheme := range []string{"http", "https"} {
+		port := map[string]int{"http": o.http, "https": o.https}[scheme]
+		c := New(Settings{Policy: loopback, Roots: o.roots})
+		before := inUse()
+		var wg sync.WaitGroup
+		for i := range looks {
+			wg.Go(func() { looker(t, c, scheme, port, looks, false)(i) })
+		}
+		time.Sleep(4 * time.Second) // all have asked, none is answered
+		t.Logf("%-5s %d KiB a look", scheme, (inUse()-before)/looks>>10)
+		wg.Wait()
+	}
+}
+
+func inUse() uint64 {
+	var m runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&m)
+	return m.HeapInuse + m.StackInuse
 }

@@ -50,15 +50,18 @@ type decoded struct {
 	lines []byte // data without a line that the limit cuts
 	more  bool   // the body goes on
 	bomb  bool
+	plain bool // the octets are those that were received
 }
 
-// with hands the decoded body to use. The body's octets are gone when use
-// returns. Its error says what is wrong with the encoding;
+// with hands the decoded body to use. Unless it is plain, its octets are gone
+// when use returns. The error says what is wrong with the encoding;
 // io.ErrUnexpectedEOF inside means that the packed body is incomplete.
 func (d decoders) with(h http.Header, raw []byte, max int64, use func(decoded)) error {
 	coding := contentCoding(h, raw)
 	if coding == "" {
-		use(cut(raw, max))
+		body := cut(raw, max)
+		body.plain = true
+		use(body)
 		return nil
 	}
 	dec := <-d.free

@@ -78,7 +78,7 @@ func (l *look) recordBody(a answer, x *exchange) error {
 			l.end(NotRobots, Bomb, fmt.Sprintf("%d octets of %s unpack to more than %d", len(raw), a.header.Get("Content-Encoding"), max))
 			return
 		}
-		l.recordText(a.header, d)
+		l.recordText(a.header, d, x)
 	})
 	if errors.Is(err, io.ErrUnexpectedEOF) {
 		l.fail(TruncatedBody, err.Error())
@@ -89,7 +89,7 @@ func (l *look) recordBody(a answer, x *exchange) error {
 }
 
 // recordText decides what a decoded body is and keeps a robots.txt.
-func (l *look) recordText(h http.Header, d decoded) {
+func (l *look) recordText(h http.Header, d decoded, x *exchange) {
 	o := &l.out
 	o.Bytes, o.Truncated = int64(len(d.data)), d.more
 	kind := sniff(h, d.data)
@@ -97,7 +97,11 @@ func (l *look) recordText(h http.Header, d decoded) {
 	if o.State != Policy {
 		return
 	}
-	o.Body = append(make([]byte, 0, len(d.lines)), d.lines...)
+	if d.plain && len(d.lines) > maxPooledBody {
+		o.Body, x.raw = d.lines, nil // large: hand it over instead of copying
+	} else {
+		o.Body = append(make([]byte, 0, len(d.lines)), d.lines...)
+	}
 	l.keepValidators(h)
 }
 

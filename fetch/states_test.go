@@ -200,6 +200,47 @@ func TestChallengeOfAnyStatus(t *testing.T) {
 	}
 }
 
+// Large bodies are handed over, small ones copied; neither is touched by the
+// looks that follow.
+func TestBodiesAreTheCallers(t *testing.T) {
+	for _, size := range []int{100, maxPooledBody - 1, maxPooledBody, 2 * maxPooledBody} {
+		fill := func(name string) string { return (strings.Repeat("Disallow: /"+name+"\n", size)[:size-1] + "\n") }
+		n := 0
+		srv := serve(t, func(c net.Conn, r string) {
+			n++
+			say(withLength(ok200, fill(fmt.Sprint(n))))(c, r)
+		})
+		c := New(Settings{Policy: loopback})
+		first := c.Look(context.Background(), Request{Origin: srv.origin})
+		for range 3 {
+			c.Look(context.Background(), Request{Origin: srv.origin})
+		}
+		if string(first.Body) != fill("1") {
+			t.Errorf("the body of %d octets was changed by later looks", size)
+		}
+	}
+}
+
+func TestIPv6(t *testing.T) {
+	l, err := net.Listen("tcp", "[::1]:0")
+	if err != nil {
+		t.Skip("no IPv6 here")
+	}
+	address := l.Addr().String()
+	l.Close()
+	srv := listen(t, address, func(c net.Conn) {
+		head, _ := readHead(c)
+		if !strings.Contains(head, "\r\nHost: "+address+"\r\n") {
+			t.Errorf("%q", head)
+		}
+		say(withLength(ok200, group))(c, head)
+	})
+	got := New(Settings{Policy: loopback}).Look(context.Background(), Request{Origin: srv.origin})
+	if got.State != Policy || got.Address.String() != address || got.FinalURL != "http://"+address+"/robots.txt" {
+		t.Errorf("%+v", got)
+	}
+}
+
 func TestOrigins(t *testing.T) {
 	r := names{"xn--bcher-kva.test": {addr("127.0.0.1")}, "a_b.test": {addr("127.0.0.1")}, "plain.test": {addr("127.0.0.1")}}
 	srv := serve(t, say(withLength(ok200, group)))
