@@ -43,8 +43,8 @@ type changesInput struct {
 	Until    moment           `query:"until" doc:"Exclusive"`
 }
 
-// shown completes a stored change with what only the server knows.
-func (s *Server) shown(c watcher.Change) watcher.Change {
+// linked completes a stored change with what only the server knows.
+func (s *Server) linked(c watcher.Change) watcher.Change {
 	c.Link = s.external("/changes/" + c.ID)
 	return c
 }
@@ -69,7 +69,7 @@ func (s *Server) apiChanges(api huma.API) {
 		}
 		return listOf(changes, in.Limit,
 			func(c watcher.Change) string { return c.ID },
-			func(c watcher.Change) changeRow { return changeRow{s.shown(c)} }), nil
+			func(c watcher.Change) changeRow { return changeRow{s.linked(c)} }), nil
 	})
 	operation(s, api, huma.Operation{
 		OperationID: "get-change", Method: http.MethodGet, Path: "/changes/{id}", Tags: []string{"changes"},
@@ -81,6 +81,6 @@ func (s *Server) apiChanges(api huma.API) {
 		if err != nil {
 			return nil, err
 		}
-		return &struct{ Body changeRow }{changeRow{s.shown(c)}}, nil
+		return &struct{ Body changeRow }{changeRow{s.linked(c)}}, nil
 	})
 }

@@ -126,13 +126,14 @@ type signal struct {
 	Line  int    `json:"line"`
 }
 
+// warning is what the author probably did not mean; line 0 is the whole file.
 type warning struct {
 	Line int    `json:"line"`
 	Code string `json:"code"`
 	Text string `json:"text"`
 }
 
-func showPolicy(h watcher.Hash, text []byte) *policy {
+func (s *Server) showPolicy(h watcher.Hash, text []byte) *policy {
 	f := robots.Parse(text, robots.Options{})
 	p := &policy{SHA256: h.String(), Bytes: len(text), Lines: f.Lines, Sitemaps: []string{}, Signals: []signal{}, Warnings: []warning{}}
 	for _, m := range f.Sitemaps {
@@ -141,8 +142,8 @@ func showPolicy(h watcher.Hash, text []byte) *policy {
 	for _, g := range f.Signals {
 		p.Signals = append(p.Signals, signal{g.Scope, g.Name, g.Path, g.Value, g.Line})
 	}
-	for _, w := range f.Warnings {
-		p.Warnings = append(p.Warnings, warning{w.Line, string(w.Code), w.Text})
+	for _, w := range s.findings(text) {
+		p.Warnings = append(p.Warnings, warning{w.Line, w.Code, w.Reason})
 	}
 	return p
 }
@@ -275,7 +276,7 @@ func (s *Server) siteDetail(ctx context.Context, site watcher.Site) (siteDetail,
 		return siteDetail{}, err
 	}
 	if text != nil {
-		d.Policy = showPolicy(site.Body, text)
+		d.Policy = s.showPolicy(site.Body, text)
 	}
 	return d, nil
 }

@@ -51,7 +51,7 @@ func (s *Server) badge(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Cache-Control", "max-age=300")
 	w.Header().Set("Cross-Origin-Resource-Policy", "cross-origin") // made to be shown elsewhere
 	w.WriteHeader(status)
-	_, _ = w.Write(badgeSVG(visible(agent), string(level), badgeColour(level))) // the client may be gone
+	_, _ = w.Write(badgeSVG(shown(agent), string(level), badgeColour(level))) // the client may be gone
 }
 
 // badgeSVG draws two boxes of text. Both texts are escaped; widths are a

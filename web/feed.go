@@ -83,13 +83,13 @@ func (s *Server) writeFeed(w http.ResponseWriter, r *http.Request, changes []wat
 		}
 		at := c.At.UTC().Format(time.RFC3339)
 		e := atomEntry{
-			ID: "urn:robotswatch:change:" + c.ID, Title: visible(displayHost(c.Site) + ": " + c.Summary),
+			ID: "urn:robotswatch:change:" + c.ID, Title: shown(displayHost(c.Site) + ": " + c.Summary),
 			Updated: at, Published: at, Links: []atomLink{{Href: s.link("/changes/" + c.ID)}},
 			Categories: []atomCategory{{string(c.Kind)}, {string(c.Severity)}},
 			Content:    atomText{"text", changeText(c)},
 		}
 		for _, t := range c.Tags {
-			e.Categories = append(e.Categories, atomCategory{visible(t)})
+			e.Categories = append(e.Categories, atomCategory{shown(t)})
 		}
 		feed.Entries = append(feed.Entries, e)
 	}
@@ -124,7 +124,7 @@ func feedTitle(r *http.Request) string {
 	var parts []string
 	for _, k := range []string{"site", "agent", "tag", "kind"} {
 		if v := r.URL.Query().Get(k); v != "" {
-			parts = append(parts, k+" "+visible(v))
+			parts = append(parts, k+" "+shown(v))
 		}
 	}
 	if len(parts) == 0 {
@@ -136,22 +136,22 @@ func feedTitle(r *http.Request) string {
 // changeText words a change for readers without markup.
 func changeText(c watcher.Change) string {
 	var b strings.Builder
-	b.WriteString(visible(c.Summary))
+	b.WriteString(shown(c.Summary))
 	for i, a := range c.Agents {
 		if i == feedAgents {
 			b.WriteString("\nand " + itoa(len(c.Agents)-i) + " more crawlers")
 			break
 		}
-		b.WriteString("\n" + visible(a.Agent) + ": " + string(a.Before.Level) + " → " + string(a.After.Level))
+		b.WriteString("\n" + shown(a.Agent) + ": " + string(a.Before.Level) + " → " + string(a.After.Level))
 		for _, e := range a.NewlyDisallowed[:min(len(a.NewlyDisallowed), feedProofs)] {
-			b.WriteString("\n  no longer: " + visible(e.Example) + ruleText(e.Rule, e.Line))
+			b.WriteString("\n  no longer: " + shown(e.Example) + ruleText(e.Rule, e.Line))
 		}
 		for _, e := range a.NewlyAllowed[:min(len(a.NewlyAllowed), feedProofs)] {
-			b.WriteString("\n  now allowed: " + visible(e.Example) + ruleText(e.Rule, e.Line))
+			b.WriteString("\n  now allowed: " + shown(e.Example) + ruleText(e.Rule, e.Line))
 		}
 	}
 	for _, g := range c.Signals {
-		b.WriteString("\n" + visible(g.Name) + ": " + visible(g.Before) + " → " + visible(g.After))
+		b.WriteString("\n" + shown(g.Name) + ": " + shown(g.Before) + " → " + shown(g.After))
 	}
 	return b.String()
 }
@@ -160,7 +160,7 @@ func ruleText(rule *string, line *int) string {
 	if rule == nil {
 		return ""
 	}
-	t := " (" + visible(*rule)
+	t := " (" + shown(*rule)
 	if line != nil {
 		t += ", line " + itoa(*line)
 	}

@@ -19,10 +19,11 @@ const (
 
 // fileView is a robots.txt with line numbers, remarks in place.
 type fileView struct {
-	Intro string
-	Lines []fileLine
-	Rest  int    // lines not shown
-	Raw   string // address of the whole file
+	Intro   string
+	Remarks []string // about the file as a whole
+	Lines   []fileLine
+	Rest    int    // lines not shown
+	Raw     string // address of the whole file
 }
 
 type fileLine struct {
@@ -34,17 +35,17 @@ type fileLine struct {
 
 // showFile numbers the lines as the parser does: they end with LF, CRLF or CR.
 func showFile(text []byte, remarks map[int][]string, hit int, raw string) *fileView {
-	v := &fileView{Raw: raw}
-	shown := 0
+	v := &fileView{Raw: raw, Remarks: remarks[0]}
+	octets := 0
 	for no := 1; len(text) > 0; no++ {
 		var line []byte
 		line, text = cutLine(text)
-		if no > fileLines || shown > fileBytes {
+		if no > fileLines || octets > fileBytes {
 			v.Rest++
 			continue
 		}
-		l := fileLine{No: no, Text: visible(string(line)), Hit: no == hit, Remarks: remarks[no]}
-		shown += len(l.Text)
+		l := fileLine{No: no, Text: shownLine(string(line)), Hit: no == hit, Remarks: remarks[no]}
+		octets += len(l.Text)
 		v.Lines = append(v.Lines, l)
 	}
 	return v
@@ -100,7 +101,7 @@ func showDiff(lines []diff.TextLine) diffView {
 			v.Lines = append(v.Lines, diffLine{Gap: true})
 			gap = false
 		}
-		d := diffLine{Class: "same", Old: l.Old, New: l.New, Text: visible(strings.TrimRight(l.Text, "\r\n"))}
+		d := diffLine{Class: "same", Old: l.Old, New: l.New, Text: shownLine(strings.TrimRight(l.Text, "\r\n"))}
 		switch l.Kind {
 		case diff.LineAdded:
 			d.Class, d.Sign = "added", "+"

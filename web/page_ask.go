@@ -90,7 +90,7 @@ func (s *Server) explain(text []byte, agent, path string) *askAnswer {
 		a.Rule, a.Line = d.Rule.Text, d.Rule.Line
 	}
 	a.Why = why(rules, d, path)
-	a.File = showFile(text, remarks(text), a.Line, "")
+	a.File = showFile(text, s.remarks(text), a.Line, "")
 	return a
 }
 
@@ -126,7 +126,7 @@ func (s *Server) explainSite(r *http.Request, p askPage) (*askAnswer, error) {
 		a.Why = why(rules, rules.Decide(path), path)
 	}
 	if text != nil {
-		a.File = showFile(text, remarks(text), a.Line, "")
+		a.File = showFile(text, s.remarks(text), a.Line, "")
 	}
 	return a, nil
 }
@@ -136,7 +136,7 @@ func why(rules *robots.Rules, d robots.Decision, path string) string {
 	var group string
 	switch rules.Source {
 	case robots.SourceNamed:
-		group = fmt.Sprintf("The group for %s applies (%s)", visible(rules.Token), linesWords(rules.GroupLines))
+		group = fmt.Sprintf("The group for %s applies (%s)", shown(rules.Token), linesWords(rules.GroupLines))
 	case robots.SourceWildcard:
 		group = fmt.Sprintf("No group names it, so the * group applies (%s)", linesWords(rules.GroupLines))
 	default:

@@ -14,6 +14,7 @@ import (
 
 	"github.com/robotswatch/robotswatch/diff"
 	"github.com/robotswatch/robotswatch/fetch"
+	"github.com/robotswatch/robotswatch/lint"
 	"github.com/robotswatch/robotswatch/robots"
 	"github.com/robotswatch/robotswatch/watcher"
 )
@@ -200,7 +201,7 @@ func answerWords(o watcher.Observation) string {
 	if !o.Body.IsZero() {
 		words = append(words, octets(o.Bytes)+", "+o.Body.String()[:8])
 	}
-	return visible(strings.Join(words, ", "))
+	return shown(strings.Join(words, ", "))
 }
 
 func spanWords(o watcher.Observation) string {
@@ -235,7 +236,7 @@ func (s *Server) siteFile(p *sitePage, text []byte) {
 		}
 		p.Sitemaps = append(p.Sitemaps, m.URL)
 	}
-	p.File = showFile(text, remarks(text), 0, s.prefix+apiPath+"/sites/"+strings.Replace(hostPath(p.Site.Origin), "?", "/robots.txt?", 1))
+	p.File = showFile(text, s.remarks(text), 0, s.prefix+apiPath+"/sites/"+strings.Replace(hostPath(p.Site.Origin), "?", "/robots.txt?", 1))
 	if !strings.Contains(p.File.Raw, "/robots.txt") {
 		p.File.Raw += "/robots.txt"
 	}
@@ -244,13 +245,19 @@ func (s *Server) siteFile(p *sitePage, text []byte) {
 	}
 }
 
-// remarks are sentences about lines, by line.
-func remarks(text []byte) map[int][]string {
+// remarks are what the author of a file probably did not mean, by line; line
+// 0 is the file as a whole.
+func (s *Server) remarks(text []byte) map[int][]string {
 	by := map[int][]string{}
-	for _, w := range robots.Parse(text, robots.Options{}).Warnings {
-		by[w.Line] = append(by[w.Line], visible(w.Text))
+	for _, f := range s.findings(text) {
+		by[f.Line] = append(by[f.Line], shown(f.Reason))
 	}
 	return by
+}
+
+func (s *Server) findings(text []byte) []lint.Finding {
+	list, _ := lint.File(text, lint.Options{Catalogue: s.deps.Judge.Settings().Catalogue})
+	return list
 }
 
 // rawFile serves the last good policy as it came, as plain text that no

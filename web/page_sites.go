@@ -125,7 +125,7 @@ func (s *Server) agentOptions(chosen string) []option {
 		known = known || t == chosen
 	}
 	if !known {
-		pairs = append(pairs, chosen, visible(chosen))
+		pairs = append(pairs, chosen, shown(chosen))
 	}
 	return options(chosen, pairs...)
 }

@@ -5,49 +5,31 @@ import (
 	"strconv"
 	"strings"
 	"time"
-	"unicode"
 	"unicode/utf8"
+
+	"github.com/robotswatch/robotswatch/internal/visible"
 )
 
 // maxCell is how many octets of one text of a stranger a page shows: a line,
 // a header, a path.
 const maxCell = 2000
 
-// visible makes a stranger's text harmless to read: what has no glyph of its
-// own or turns the text around it (control, bidirectional and zero-width
-// characters, octets that are not UTF-8) is spelled out, and a text longer
-// than maxCell is cut with the number of octets that are left out. Markup is
+// shown makes a stranger's text harmless to read (see package visible), and
+// cuts one that is longer than maxCell, saying how much is missing. Markup is
 // the template's business.
-func visible(s string) string {
-	rest := 0
-	if len(s) > maxCell {
-		cut := maxCell
-		for cut > 0 && !utf8.RuneStart(s[cut]) {
-			cut--
-		}
-		rest = len(s) - cut
-		s = s[:cut]
+func shown(s string) string {
+	if len(s) <= maxCell {
+		return visible.Text(s)
 	}
-	var b strings.Builder
-	for i := 0; i < len(s); {
-		r, n := utf8.DecodeRuneInString(s[i:])
-		switch {
-		case r == utf8.RuneError && n == 1:
-			fmt.Fprintf(&b, "‹%02X›", s[i])
-		case r == '\t':
-			b.WriteByte('\t')
-		case unicode.In(r, unicode.Cc, unicode.Cf, unicode.Zl, unicode.Zp, unicode.Co) || r == '\u115f' || r == '\u3164' || r == '\u2800':
-			fmt.Fprintf(&b, "‹U+%04X›", r)
-		default:
-			b.WriteString(s[i : i+n])
-		}
-		i += n
+	cut := maxCell
+	for cut > 0 && !utf8.RuneStart(s[cut]) {
+		cut--
 	}
-	if rest > 0 {
-		fmt.Fprintf(&b, " … %s more", octets(int64(rest)))
-	}
-	return b.String()
+	return visible.Text(s[:cut]) + " … " + octets(int64(len(s)-cut)) + " more"
 }
+
+// shownLine is shown for a line of a file, where tabs are only space.
+func shownLine(s string) string { return shown(strings.ReplaceAll(s, "\t", "    ")) }
 
 // octets words a size.
 func octets(n int64) string {
