@@ -102,7 +102,7 @@ var stories = []story{
 
 var testConfirm = Confirm{Failures: 3, Interval: 5 * time.Minute}
 
-func outcomeOf(t testing.TB, answer string, at time.Time) fetch.Outcome {
+func outcomeOf(t interface{ Fatalf(string, ...any) }, answer string, at time.Time) fetch.Outcome {
 	out := fetch.Outcome{At: at, Took: time.Second, FinalURL: "https://example.com/robots.txt"}
 	switch answer {
 	case "404":
