@@ -64,6 +64,7 @@ type Transition struct {
 	Before, After           Version // the zero value in a transition of state
 	Reason                  fetch.Reason
 	Detail                  string
+	Vendor                  string // of the edge that answered, when it can be told
 	Host                    string // the new version comes from this host and the old one did not
 	Unstable                string // the site is flapping: UnstableBegan, UnstableSettled
 	AsTold                  bool   // it settled on the version that was told last
@@ -265,7 +266,7 @@ func (d *Decision) contradicted(out fetch.Outcome, confirm Confirm) {
 }
 
 func (d *Decision) transition(before, after fetch.State, out fetch.Outcome) Transition {
-	return Transition{StateBefore: before, StateAfter: after, Reason: out.Reason, Detail: out.Detail}
+	return Transition{StateBefore: before, StateAfter: after, Reason: out.Reason, Detail: out.Detail, Vendor: out.Vendor}
 }
 
 // known reports whether a state was ever observed.

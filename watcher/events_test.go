@@ -139,6 +139,7 @@ func TestEventsOfAState(t *testing.T) {
 	}
 	denied := times(3, fetch.Outcome{State: fetch.Denied, Status: 403, Reason: "http_403"})
 	page := times(3, fetch.Outcome{State: fetch.NotRobots, Status: 200, Reason: fetch.HTML})
+	edge := times(3, fetch.Outcome{State: fetch.Denied, Status: 403, Reason: fetch.Challenge, Vendor: "cloudflare"})
 	cases := []struct {
 		name    string
 		answers []fetch.Outcome
@@ -152,6 +153,7 @@ func TestEventsOfAState(t *testing.T) {
 			"state warning status unreachable>policy: robots.txt readable again, and it changed",
 			"access critical rules policy>policy: GPTBot no longer blocked"}},
 		{"denied", seq(policy, denied), []string{"state warning status policy>denied: robots.txt denied (HTTP 403)"}},
+		{"denied by an edge", seq(policy, edge), []string{"state warning status policy>denied: robots.txt denied (challenge, cloudflare)"}},
 		{"a page", seq(policy, page), []string{"state warning status policy>not_robots: something else in place of robots.txt (html)"}},
 		{"gone", seq(policy, gone(3)), []string{"access critical status policy>absent: GPTBot no longer blocked: robots.txt is gone (HTTP 404)"}},
 		{"gone, but nobody minds", seq(policyAnswer(openToAll), gone(3)),

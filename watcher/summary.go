@@ -131,7 +131,11 @@ func unstableNote(unstable string) string {
 // summariseState words a state that was entered or left. wasRead: there was a
 // readable answer before; reread: and what is readable now differs from it.
 func summariseState(t Transition, wasRead, reread bool) string {
-	why := " (" + reasonText(t.Reason) + ")"
+	why := " (" + reasonText(t.Reason)
+	if t.Vendor != "" {
+		why += ", " + t.Vendor
+	}
+	why += ")"
 	switch t.StateAfter {
 	case fetch.Unreachable:
 		return "robots.txt unreachable" + why + ": crawlers have to take everything as blocked"
