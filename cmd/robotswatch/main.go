@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
+	_ "time/tzdata" // schedules and quiet hours name zones, and an empty container has none
 )
 
 func main() {
