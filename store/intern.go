@@ -104,10 +104,10 @@ func joinSet(members []string) string {
 }
 
 func splitSet(text string) []string {
-	if text = strings.Trim(text, ","); text == "" {
+	if text == "" {
 		return nil
 	}
-	return strings.Split(text, ",")
+	return strings.Split(strings.TrimSuffix(strings.TrimPrefix(text, ","), ","), ",")
 }
 
 // setID finds or makes the row of a list; 0 for the empty one.

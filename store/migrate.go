@@ -29,18 +29,20 @@ func (s *Store) migrate(ctx context.Context, db *sql.DB) error {
 		return err
 	}
 	sources := p.ListSources()
-	want := sources[len(sources)-1].Version
+	s.schema = sources[len(sources)-1].Version
 	have, err := s.schemaVersion(ctx, db)
 	if err != nil {
 		return err
 	}
 	switch {
-	case have > want:
-		return fmt.Errorf("%w: its schema is version %d, this one knows up to %d", ErrNewerSchema, have, want)
-	case have == want:
+	case have > s.schema:
+		return fmt.Errorf("%w: its schema is version %d, this one knows up to %d", ErrNewerSchema, have, s.schema)
+	case have == s.schema:
 		return nil
 	case s.opts.ReadOnly && have == 0:
 		return ErrNoStore
+	case s.opts.ReadOnly && s.opts.AnySchema:
+		return nil
 	case s.opts.ReadOnly:
 		return ErrOlderSchema
 	}

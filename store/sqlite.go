@@ -125,5 +125,8 @@ func sqliteDSN(path string, cacheKiB int, readOnly bool) string {
 	q.Add("_pragma", fmt.Sprintf("cache_size(-%d)", cacheKiB))
 	q.Add("_pragma", "temp_store(MEMORY)") // statement journals too: a quarter of a claim's cost on disk
 	q.Set("mode", "rw")
-	return "file:" + (&url.URL{Path: path}).EscapedPath() + "?" + q.Encode()
+	return "file:" + filePath(path) + "?" + q.Encode()
 }
+
+// filePath is a path as a file: URI has it.
+func filePath(path string) string { return (&url.URL{Path: path}).EscapedPath() }

@@ -17,6 +17,9 @@ import (
 type Options struct {
 	// ReadOnly opens for reading: the store must exist and is not migrated.
 	ReadOnly bool
+	// AnySchema, with ReadOnly, opens also a store that must be migrated first;
+	// nothing but Backup can be relied on.
+	AnySchema bool
 	// Daemon makes a SQLite file belong to this process until Close: a second
 	// daemon is refused with ErrInUse. PostgreSQL takes any number.
 	Daemon bool
@@ -34,6 +37,7 @@ type Options struct {
 // Store is SQLite or PostgreSQL.
 type Store struct {
 	d        dialect
+	schema   int64 // the newest migration that this binary knows
 	opts     Options
 	reader   *sql.DB
 	begin    string
@@ -78,6 +82,11 @@ func Open(ctx context.Context, rawURL string, opts Options) (_ *Store, err error
 	}
 	if err != nil {
 		return nil, fmt.Errorf("store %s: %w", Redact(rawURL), err)
+	}
+	if opts.Daemon {
+		if err := s.finished(ctx); err != nil {
+			return nil, fmt.Errorf("store %s: %w", Redact(rawURL), err)
+		}
 	}
 	return s, nil
 }

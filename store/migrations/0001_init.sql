@@ -85,7 +85,7 @@ CREATE INDEX changes_agents ON changes (agents_id, id);
 
 -- The outbox.
 CREATE TABLE receivers (
-    name        TEXT   PRIMARY KEY,
+    name        TEXT   {{plain}} PRIMARY KEY,
     added_at    BIGINT NOT NULL,
     state       TEXT   NOT NULL DEFAULT '',        -- what the dispatcher remembers, JSON
     owner       TEXT   NOT NULL DEFAULT '',        -- who delivers to it, until the lease ends
@@ -115,7 +115,7 @@ CREATE INDEX deliveries_receipt ON deliveries (site_id, id) WHERE receipt <> '';
 
 -- What receivers show as being the case, until it ends.
 CREATE TABLE alerts (
-    receiver TEXT   NOT NULL,
+    receiver TEXT   {{plain}} NOT NULL,
     name     TEXT   {{plain}} NOT NULL,            -- kind, site and agent
     site     TEXT   NOT NULL,
     data     TEXT   NOT NULL,                      -- JSON
@@ -134,7 +134,7 @@ CREATE TABLE expectations (
 -- How many active sites stand where: kept up to date by whatever moves a
 -- site, so that nothing has to count sites.
 CREATE TABLE standings (
-    state      TEXT   NOT NULL,
+    state      TEXT   {{plain}} NOT NULL,
     phase      BIGINT NOT NULL,
     profile_id BIGINT NOT NULL,
     agents_id  BIGINT NOT NULL,
@@ -147,7 +147,7 @@ CREATE TABLE standings (
 -- at the end of that day.
 CREATE TABLE standings_daily (
     day        BIGINT NOT NULL,                    -- days since 1970-01-01, UTC
-    state      TEXT   NOT NULL,
+    state      TEXT   {{plain}} NOT NULL,
     phase      BIGINT NOT NULL,
     profile_id BIGINT NOT NULL,
     agents_id  BIGINT NOT NULL,
@@ -158,13 +158,13 @@ CREATE TABLE standings_daily (
 
 -- What runs once for all daemons together.
 CREATE TABLE jobs (
-    name        TEXT   PRIMARY KEY,
+    name        TEXT   {{plain}} PRIMARY KEY,
     done_at     BIGINT NOT NULL DEFAULT 0,
     lease_until BIGINT NOT NULL DEFAULT 0
 );
 
 -- Small facts about the store itself.
 CREATE TABLE facts (
-    name  TEXT PRIMARY KEY,
+    name  TEXT {{plain}} PRIMARY KEY,
     value TEXT NOT NULL
 );

@@ -1,0 +1,263 @@
+package store
+
+import (
+	"context"
+	"crypto/sha256"
+	"fmt"
+
+	"github.com/robotswatch/robotswatch/watcher"
+)
+
+// checkLimit is how many problems of one kind are named.
+const checkLimit = 20
+
+// Problem is something that Check found.
+type Problem struct {
+	Where string // "body 7", "https://example.com"
+	What  string
+}
+
+func (p Problem) String() string { return p.Where + ": " + p.What }
+
+// Check reads everything and reports what does not fit together: the
+// database's own integrity, bodies against their hashes, references, packed
+// values, runs that overlap, counts against a recount. It may run beside
+// daemons; report is called for each problem, for the first few of a kind.
+func (s *Store) Check(ctx context.Context, report func(Problem)) error {
+	c := checker{s: s, report: report, said: make(map[string]int)}
+	for _, step := range []func(context.Context) error{c.integrity, c.bodiesHold, c.sitesHold, c.observationsHold, c.changesHold, c.countsHold} {
+		if err := step(ctx); err != nil {
+			return fmt.Errorf("check: %w", err)
+		}
+	}
+	return nil
+}
+
+type checker struct {
+	s      *Store
+	report func(Problem)
+	said   map[string]int
+	bodies bitmap
+}
+
+// problem reports the first few of a kind.
+func (c *checker) problem(kind, where, what string) {
+	if c.said[kind]++; c.said[kind] <= checkLimit {
+		c.report(Problem{where, what})
+	} else if c.said[kind] == checkLimit+1 {
+		c.report(Problem{"and more", what})
+	}
+}
+
+// integrity asks the database about itself.
+func (c *checker) integrity(ctx context.Context) error {
+	if c.s.d.name != sqliteDialect.name {
+		return nil // PostgreSQL has checksums and tools of its own
+	}
+	for _, pragma := range []string{"PRAGMA integrity_check(20)", "PRAGMA foreign_key_check"} {
+		rows, err := c.s.Query(ctx, pragma)
+		if err != nil {
+			return err
+		}
+		columns, err := rows.Columns()
+		if err != nil {
+			return err
+		}
+		if err := each(rows, func(scan Scan) error {
+			row, dest := receivers(len(columns))
+			if err := scan(dest...); err != nil {
+				return err
+			}
+			if row[0] != "ok" {
+				c.problem(pragma, "database", fmt.Sprint(row...))
+			}
+			return nil
+		}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// pages walks a table's rows.
+func (c *checker) pages(ctx context.Context, table, columns string, row func(scan Scan) error) error {
+	return c.s.byPages(ctx, table, func(after, upTo int64) (bool, error) {
+		rows, err := c.s.Query(ctx, "SELECT "+columns+" FROM "+table+" WHERE id > $1 AND id <= $2 ORDER BY id", after, upTo)
+		if err != nil {
+			return false, err
+		}
+		return true, each(rows, row)
+	})
+}
+
+func (c *checker) bodiesHold(ctx context.Context) error {
+	return c.pages(ctx, "bodies", "id, sha256, size, data", func(scan Scan) error {
+		var id, size int64
+		var hash, data []byte
+		if err := scan(&id, &hash, &size, &data); err != nil {
+			return err
+		}
+		c.bodies.add(id)
+		where := fmt.Sprintf("body %d", id)
+		if len(hash) != sha256.Size {
+			c.problem("hash", where, fmt.Sprintf("its hash has %d octets", len(hash)))
+			return nil
+		}
+		body, err := unpackBody(data, watcher.Hash(hash))
+		if err != nil {
+			c.problem("content", where, err.Error())
+		} else if int64(len(body)) != size {
+			c.problem("size", where, fmt.Sprintf("has %d octets, not %d", len(body), size))
+		}
+		return nil
+	})
+}
+
+func (c *checker) sitesHold(ctx context.Context) error {
+	known := make(map[string]bitmap)
+	for _, table := range []string{"sets", "profiles"} {
+		var ids bitmap
+		if err := c.pages(ctx, table, "id", func(scan Scan) error {
+			var id int64
+			err := scan(&id)
+			ids.add(id)
+			return err
+		}); err != nil {
+			return err
+		}
+		known[table] = ids
+	}
+	err := c.pages(ctx, "sites", siteColumns+`, body_id, observed_at,
+		(SELECT count(*) FROM observations o WHERE o.site_id = sites.id AND o.at = sites.observed_at)`, func(scan Scan) error {
+		var r siteRow
+		var body, observed, open int64
+		if err := r.scan(scan, &body, &observed, &open); err != nil {
+			c.problem("site", "sites", err.Error())
+			return nil
+		}
+		where := r.site.Origin
+		switch {
+		case body != 0 && !c.bodies.has(body):
+			c.problem("site body", where, fmt.Sprintf("its policy, body %d, is missing", body))
+		case r.profile != 0 && !known["profiles"].has(r.profile):
+			c.problem("site profile", where, fmt.Sprintf("profile %d is missing", r.profile))
+		case r.tagsID != 0 && !known["sets"].has(r.tagsID), r.agentsID != 0 && !known["sets"].has(r.agentsID):
+			c.problem("site sets", where, "its tags or agents are missing")
+		case observed != 0 && open == 0:
+			c.problem("site run", where, "its open observation is missing")
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	return c.pages(ctx, "profiles", "id, data", func(scan Scan) error {
+		var id int64
+		var text string
+		if err := scan(&id, &text); err != nil {
+			return err
+		}
+		if _, err := c.s.profiles.parse(ctx, c.s, text); err != nil {
+			c.problem("profile", fmt.Sprintf("profile %d", id), err.Error())
+		}
+		return nil
+	})
+}
+
+// observationsHold checks runs site by site.
+func (c *checker) observationsHold(ctx context.Context) error {
+	return c.s.byPages(ctx, "sites", func(after, upTo int64) (bool, error) {
+		rows, err := c.s.Query(ctx, `SELECT o.site_id, s.origin, o.at, o.last_at, o.body_id, o.evidence, s.observed_at
+			FROM observations o JOIN sites s ON s.id = o.site_id WHERE o.site_id > $1 AND o.site_id <= $2 ORDER BY o.site_id, o.at`, after, upTo)
+		if err != nil {
+			return false, err
+		}
+		var lastSite, lastEnd int64
+		return true, each(rows, func(scan Scan) error {
+			var site, at, end, body, observed int64
+			var origin string
+			var evidence []byte
+			if err := scan(&site, &origin, &at, &end, &body, &evidence, &observed); err != nil {
+				return err
+			}
+			if site != lastSite {
+				lastSite, lastEnd = site, 0
+			}
+			when := fromMillis(at).Format("2006-01-02T15:04:05Z")
+			if body != 0 && !c.bodies.has(body) {
+				c.problem("run body", origin, fmt.Sprintf("body %d, seen at %s, is missing", body, when))
+			}
+			if _, err := unpackEvidence(origin, evidence); err != nil {
+				c.problem("evidence", origin, err.Error())
+			}
+			if at < lastEnd || end != 0 && end < at {
+				c.problem("overlap", origin, "the observation of "+when+" overlaps another or ends before it begins")
+			}
+			if end == 0 && at != observed {
+				c.problem("open", origin, "the observation of "+when+" never ended")
+			}
+			lastEnd = max(at, end)
+			return nil
+		})
+	})
+}
+
+func (c *checker) changesHold(ctx context.Context) error {
+	for after := ""; ; {
+		rows, err := c.s.Query(ctx, "SELECT id, at, kind, severity, data FROM changes WHERE id > $1 ORDER BY id LIMIT $2", after, pageSize)
+		if err != nil {
+			return err
+		}
+		n := 0
+		if err := each(rows, func(scan Scan) error {
+			var at, severity int64
+			var kind string
+			var data []byte
+			if err := scan(&after, &at, &kind, &severity, &data); err != nil {
+				return err
+			}
+			n++
+			ev, err := unpackChange(data)
+			switch {
+			case err != nil:
+				c.problem("change", "change "+after, err.Error())
+			case ev.ID != after || toMillis(ev.At) != at || string(ev.Kind) != kind || severityRank(ev.Severity) != severity:
+				c.problem("change", "change "+after, "its event says otherwise than its row")
+			}
+			return nil
+		}); err != nil {
+			return err
+		}
+		if n < pageSize {
+			return nil
+		}
+	}
+}
+
+// countsHold compares the counts that are kept with counting. One statement
+// sees one moment, whatever moves meanwhile.
+func (c *checker) countsHold(ctx context.Context) error {
+	for name, query := range map[string]string{
+		"standings": "SELECT " + standingColumns + ", sum(n) FROM (SELECT " + standingColumns + ", sites AS n FROM standings UNION ALL SELECT " +
+			standingColumns + ", -1 AS n FROM sites WHERE active = 1) k GROUP BY " + standingColumns + " HAVING sum(n) <> 0",
+		"standings_daily": "SELECT " + standingColumns + ", sum(n) FROM (SELECT " + standingColumns + ", sites AS n FROM standings UNION ALL SELECT " +
+			standingColumns + ", -sites AS n FROM standings_daily) k GROUP BY " + standingColumns + " HAVING sum(n) <> 0",
+	} {
+		rows, err := c.s.Query(ctx, query)
+		if err != nil {
+			return err
+		}
+		if err := each(rows, func(scan Scan) error {
+			var k standing
+			var n int64
+			if err := scan(&k.state, &k.phase, &k.profile, &k.agents, &k.tags, &n); err != nil {
+				return err
+			}
+			c.problem(name, name, fmt.Sprintf("%+d sites too many in state %s with profile %d", n, k.state, k.profile))
+			return nil
+		}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
