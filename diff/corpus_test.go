@@ -2,10 +2,13 @@ package diff
 
 import (
 	"fmt"
+	"iter"
 	"maps"
 	"math/rand/v2"
+	"os"
 	"runtime"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -105,9 +108,16 @@ func someRule(random *rand.Rand, r *robots.Rules, sets []*robots.Rules) robots.R
 	return robots.Rule{Allow: random.IntN(3) == 0, Pattern: robots.NormalizePattern(value), Text: "added", Line: 0}
 }
 
-// Every answer over the corpus is proven, and every example is one.
+// Every answer over the corpus is proven, every example is one, and none is
+// shorter: the literals of its rule alone are as long, or all shorter paths
+// that the rule matches were tried. ROBOTSWATCH_CORPUS=all tries all that can
+// be tried, else a part.
 func TestCorpusQuestions(t *testing.T) {
 	asked, examples, states, work := 0, 0, 0, 0
+	shortness := shortnessCheck{every: 20}
+	if os.Getenv("ROBOTSWATCH_CORPUS") == "all" {
+		shortness.every = 1
+	}
 	corpusQuestions(t, func(q question) {
 		asked++
 		c, s := q.askWith(newSolver(robots.ReadingRFC9309))
@@ -118,13 +128,84 @@ func TestCorpusQuestions(t *testing.T) {
 		for _, e := range c.NewlyDisallowed {
 			examples++
 			confirm(t, q.name, e, q.after, q.before)
+			shortness.look(t, q.name, e, q.after, q.before)
 		}
 		for _, e := range c.NewlyAllowed {
 			examples++
 			confirm(t, q.name, e, q.before, q.after)
+			shortness.look(t, q.name, e, q.before, q.after)
 		}
 	})
+	t.Logf("%+v", shortness)
 	t.Logf("%d questions, %d examples; at most %d states of %d, work %d of %d", asked, examples, states, MaxStates, work, MaxWork)
+}
+
+// shortnessCheck looks for an example that is shorter.
+type shortnessCheck struct {
+	every                   int // one in so many of those that have to be tried
+	evident, tried, skipped int
+}
+
+func (c *shortnessCheck) look(t *testing.T, name string, e Entry, on, off *robots.Rules) {
+	t.Helper()
+	i := slices.IndexFunc(on.Rules, func(r robots.Rule) bool { return r.Text == *e.Rule && r.Line == *e.Line })
+	pattern := on.Rules[i].Pattern
+	literals := strings.NewReplacer("*", "", "$", "").Replace(pattern)
+	extra := len(e.Example) - 1 - len(literals) // octets that a shorter path can have besides the literals
+	switch {
+	case extra < 0:
+		c.evident++
+		return
+	case extra > 2 || (c.evident+c.tried+c.skipped)%c.every != 0:
+		c.skipped++
+		return
+	}
+	c.tried++
+	for path := range fillings(strings.TrimSuffix(pattern, "$"), !strings.HasSuffix(pattern, "$"), extra) {
+		if !naiveValid(path) || len(path) >= len(e.Example) {
+			continue
+		}
+		if d := on.Decide(path); d.Rule != &on.Rules[i] {
+			continue
+		}
+		if off.Decide(path).Allowed && !on.Decide(path).Allowed {
+			t.Errorf("%s: %q is shorter than %q", name, path, e.Example)
+		}
+	}
+}
+
+// fillings gives the paths that the pattern matches with at most so many octets
+// in the place of its stars and behind it.
+func fillings(pattern string, open bool, extra int) iter.Seq[string] {
+	const octets = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._~:/?[]@!&'()+,;=%"
+	return func(yield func(string) bool) {
+		var fill func(done, rest string, extra int) bool
+		fill = func(done, rest string, extra int) bool {
+			literal, after, star := strings.Cut(rest, "*")
+			done += literal
+			if !star && (!open || extra == 0) {
+				return yield(done)
+			}
+			// Nothing here; or one octet, and then again.
+			if star && !fill(done, after, extra) || !star && !yield(done) {
+				return false
+			}
+			if extra == 0 {
+				return true
+			}
+			for i := range len(octets) {
+				next := after
+				if star {
+					next = "*" + after
+				}
+				if !fill(done+octets[i:i+1], next, extra-1) {
+					return false
+				}
+			}
+			return true
+		}
+		fill("", pattern, extra)
+	}
 }
 
 // confirm asks the matcher about the example of an entry: on one side its rule
