@@ -52,10 +52,10 @@ func (w *worker) heldRound(ctx context.Context, now, end time.Time) (done bool, 
 func (w *worker) digestRound(ctx context.Context, now time.Time) (wait time.Duration, more bool, err error) {
 	since := w.state.DigestAt
 	if since.IsZero() { // the first digest is at the first tick from now
-		w.state.DigestAt = now
+		w.state.DigestAt = now.UTC()
 		return 0, true, w.settle(w.nothing(), Settlement{Status: StatusSent, At: now})
 	}
-	tick := w.digest.Next(since)
+	tick := w.digest.Next(since.UTC())
 	if tick.IsZero() || tick.After(now) {
 		return until(tick, now), false, nil
 	}

@@ -141,7 +141,7 @@ func (w *worker) idle(ctx context.Context, now time.Time) (time.Duration, error)
 		if w.state.DigestAt.IsZero() { // not known before the first lease
 			return 0, nil
 		}
-		return until(w.digest.Next(w.state.DigestAt), now), nil
+		return until(w.digest.Next(w.state.DigestAt.UTC()), now), nil
 	}
 	due, err := w.outbox.NextDue(ctx, w.cfg.Name, time.Time{})
 	if err != nil {

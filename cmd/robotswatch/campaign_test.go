@@ -1,0 +1,442 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/robotswatch/robotswatch/internal/simweb"
+	"github.com/robotswatch/robotswatch/watcher"
+)
+
+// The fault campaign: a real daemon is killed at random moments again and
+// again while sites change and receivers misbehave. Then every change must
+// have reached every receiver, in order within its site, and under no other
+// id; and again only where a kill, or the receiver itself, left no other way.
+//
+// ROBOTSWATCH_CAMPAIGN is the number of kills; a few by default.
+const (
+	campaignKills   = 12
+	campaignSites   = 12
+	campaignTimeout = 400 * time.Millisecond // of one delivery
+)
+
+func kills(t *testing.T) int {
+	s := os.Getenv("ROBOTSWATCH_CAMPAIGN")
+	if s == "" {
+		return campaignKills
+	}
+	n, err := strconv.Atoi(s)
+	if err != nil || n < 1 {
+		t.Fatalf("ROBOTSWATCH_CAMPAIGN=%q: want a number of kills", s)
+	}
+	return n
+}
+
+// attempt is one request that a receiver got.
+type attempt struct {
+	id, site string
+	at, done time.Time
+	accepted bool // 200 within the deadline
+}
+
+// faultyReceiver answers right or, while trouble lasts, half of the time
+// wrong in its own way.
+type faultyReceiver struct {
+	name    string
+	trouble *atomic.Bool
+	wrong   func(w http.ResponseWriter, r *http.Request)
+
+	mu       sync.Mutex
+	attempts []attempt
+	random   *rand.Rand
+}
+
+func (f *faultyReceiver) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
+		return // the sender was killed
+	}
+	var c watcher.Change
+	if json.Unmarshal(body, &c) != nil || c.ID != r.Header.Get("webhook-id") {
+		http.Error(w, "not an event", http.StatusBadRequest)
+		return
+	}
+	f.mu.Lock()
+	i := len(f.attempts)
+	f.attempts = append(f.attempts, attempt{id: c.ID, site: c.Site, at: time.Now()})
+	bad := f.wrong != nil && f.trouble.Load() && f.random.IntN(2) == 0
+	f.mu.Unlock()
+	if bad {
+		f.wrong(w, r)
+		return
+	}
+	w.WriteHeader(http.StatusOK)
+	f.mu.Lock()
+	f.attempts[i].accepted, f.attempts[i].done = true, time.Now()
+	f.mu.Unlock()
+}
+
+func faultyReceivers(trouble *atomic.Bool) []*faultyReceiver {
+	list := []*faultyReceiver{
+		{name: "good"},
+		{name: "late", wrong: func(w http.ResponseWriter, r *http.Request) { wait(r, 2*campaignTimeout) }},
+		{name: "limited", wrong: func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Retry-After", "1")
+			w.WriteHeader(http.StatusTooManyRequests)
+		}},
+		{name: "failing", wrong: func(w http.ResponseWriter, r *http.Request) { w.WriteHeader(http.StatusInternalServerError) }},
+		{name: "resetting", wrong: func(w http.ResponseWriter, r *http.Request) {
+			conn, _, err := http.NewResponseController(w).Hijack()
+			if err == nil {
+				conn.(*net.TCPConn).SetLinger(0)
+				conn.Close()
+			}
+		}},
+		{name: "hanging", wrong: func(w http.ResponseWriter, r *http.Request) { <-r.Context().Done() }},
+	}
+	for i, f := range list {
+		f.trouble, f.random = trouble, rand.New(rand.NewPCG(1, uint64(i)))
+	}
+	return list
+}
+
+func wait(r *http.Request, d time.Duration) {
+	select {
+	case <-time.After(d):
+	case <-r.Context().Done():
+	}
+}
+
+// campaign is the daemon with all that is round it.
+type campaign struct {
+	t         *testing.T
+	binary    string
+	dir       string
+	web       *simweb.Web
+	receivers []*faultyReceiver
+	trouble   atomic.Bool
+	kills     []time.Time
+	log       bytes.Buffer
+}
+
+func newCampaign(t *testing.T, dir string) *campaign {
+	t.Helper()
+	c := &campaign{t: t, dir: dir, binary: filepath.Join(t.TempDir(), "robotswatch")}
+	if out, err := exec.Command("go", "build", "-o", c.binary, ".").CombinedOutput(); err != nil {
+		t.Fatalf("build: %v\n%s", err, out)
+	}
+	var err error
+	if c.web, err = simweb.New(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { c.web.Close() })
+	var config strings.Builder
+	fmt.Fprintf(&config, `
+[store]
+url = "sqlite:%s"
+[schedule]
+default = "@every 1s"
+[fetch]
+proxy = "%s"
+allow_private_networks = true
+timeout = "2s"
+[server]
+listen = "127.0.0.1:0"
+[agents]
+watch = ["GPTBot", "CCBot"]
+`, filepath.Join(dir, "campaign.db"), c.web.ProxyURL())
+	c.receivers = faultyReceivers(&c.trouble)
+	for _, f := range c.receivers {
+		s := httptest.NewServer(f)
+		t.Cleanup(func() { s.CloseClientConnections(); s.Close() })
+		fmt.Fprintf(&config, "[[receivers]]\nname = %q\ntype = \"webhook\"\nurl = %q\ntimeout = %q\n", f.name, s.URL, campaignTimeout)
+	}
+	for i := range campaignSites {
+		host := fmt.Sprintf("site%d.example", i)
+		fmt.Fprintf(&config, "[[sites]]\nurl = %q\n", "http://"+host)
+		// Each second look finds another policy, and none comes back, which
+		// would be taken for flapping.
+		var scenes []simweb.Scene
+		for k := range 2000 {
+			scenes = append(scenes, simweb.Text(fmt.Sprintf("User-agent: *\nDisallow: /%d/\n", k)).For(2))
+		}
+		c.web.Play(host, scenes...)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "config.toml"), []byte(config.String()), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+func (c *campaign) command(args ...string) *exec.Cmd {
+	return exec.Command(c.binary, append([]string{"--config", filepath.Join(c.dir, "config.toml")}, args...)...)
+}
+
+// start runs the daemon; its log is kept.
+func (c *campaign) start() *exec.Cmd {
+	c.t.Helper()
+	cmd := c.command("run", "--log-format", "json")
+	cmd.Stderr = &c.log
+	if err := cmd.Start(); err != nil {
+		c.t.Fatal(err)
+	}
+	return cmd
+}
+
+// runFor lets the daemon live for a while, then kills it.
+func (c *campaign) runFor(d time.Duration) {
+	c.t.Helper()
+	cmd := c.start()
+	time.Sleep(d) // the moment of the kill is the test's input
+	c.kills = append(c.kills, time.Now())
+	if err := cmd.Process.Kill(); err != nil {
+		c.t.Fatal(err)
+	}
+	err := cmd.Wait()
+	var exit *exec.ExitError
+	if !errors.As(err, &exit) || exit.Sys().(syscall.WaitStatus).Signal() != syscall.SIGKILL {
+		c.t.Fatalf("the daemon ended by itself: %v\n%s", err, c.log.String())
+	}
+}
+
+// recorded are the changes that receivers must have got, by site in order.
+func (c *campaign) recorded() map[string][]string {
+	c.t.Helper()
+	out, err := c.command("changes", "--format", "json", "--limit", "0").Output()
+	if err != nil {
+		c.t.Fatalf("changes: %v", err)
+	}
+	by := map[string][]string{}
+	for line := range bytes.Lines(out) {
+		var change watcher.Change
+		if err := json.Unmarshal(line, &change); err != nil {
+			c.t.Fatal(err)
+		}
+		if change.Severity != watcher.Info {
+			by[change.Site] = append(by[change.Site], change.ID)
+		}
+	}
+	for _, ids := range by {
+		slices.Sort(ids)
+	}
+	return by
+}
+
+// settle ends all trouble and lets the daemon deliver what is left.
+func (c *campaign) settle() {
+	c.t.Helper()
+	c.trouble.Store(false)
+	for i := range campaignSites {
+		c.web.Set(fmt.Sprintf("site%d.example", i), simweb.Text("User-agent: *\nDisallow: /\n"))
+	}
+	cmd := c.start()
+	deadline := time.Now().Add(3 * time.Minute)
+	for quiet := 0; quiet < 3; {
+		if time.Now().After(deadline) {
+			out, _ := c.command("deliveries").CombinedOutput()
+			c.t.Errorf("not everything was delivered in time:\n%.2000s", out)
+			break
+		}
+		time.Sleep(time.Second) // another process, which has no other way to tell
+		out, err := c.command("deliveries", "--format", "json").Output()
+		if err != nil {
+			c.t.Fatalf("deliveries: %v", err)
+		}
+		if quiet++; len(out) > 0 {
+			quiet = 0
+		}
+	}
+	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		c.t.Fatal(err)
+	}
+	if err := cmd.Wait(); err != nil {
+		c.t.Errorf("the daemon did not end well: %v", err)
+	}
+}
+
+func (c *campaign) killed(from, to time.Time) bool {
+	return slices.ContainsFunc(c.kills, func(k time.Time) bool { return !k.Before(from) && !k.After(to) })
+}
+
+// judge compares what was recorded with what each receiver saw.
+func (c *campaign) judge() {
+	c.t.Helper()
+	recorded := c.recorded()
+	total := 0
+	for _, ids := range recorded {
+		total += len(ids)
+	}
+	attempts, again := 0, 0
+	for _, f := range c.receivers {
+		attempts += len(f.attempts)
+		again += c.judgeReceiver(f, recorded)
+	}
+	c.t.Logf("%d kills, %d changes, %d attempts to %d receivers, %d accepted twice because of a kill",
+		len(c.kills), total, attempts, len(c.receivers), again)
+	if c.t.Failed() {
+		c.t.Logf("the daemon's log:\n%s", c.log.String())
+	}
+	if total < len(c.kills) {
+		c.t.Errorf("only %d changes were recorded: the campaign proves little", total)
+	}
+}
+
+func (c *campaign) judgeReceiver(f *faultyReceiver, recorded map[string][]string) (again int) {
+	c.t.Helper()
+	accepted := map[string]attempt{}
+	seen := map[string]bool{}
+	for _, ids := range recorded {
+		for _, id := range ids {
+			seen[id] = true
+		}
+	}
+	for _, a := range f.attempts {
+		if !seen[a.id] {
+			c.t.Errorf("%s got %s, which nobody recorded", f.name, a.id)
+		}
+		ids := recorded[a.site]
+		if i := slices.Index(ids, a.id); i > 0 {
+			if _, ok := accepted[ids[i-1]]; !ok {
+				c.t.Errorf("%s got %s before %s of the same site was through", f.name, a.id, ids[i-1])
+			}
+		}
+		if before, ok := accepted[a.id]; ok {
+			again++
+			if !c.killed(before.at, a.at) {
+				c.t.Errorf("%s got %s again without a kill in between", f.name, a.id)
+			}
+		}
+		if a.accepted {
+			accepted[a.id] = a
+		}
+	}
+	for id := range seen {
+		if _, ok := accepted[id]; !ok {
+			c.t.Errorf("%s never got %s", f.name, id)
+		}
+	}
+	return again
+}
+
+func TestFaultCampaign(t *testing.T) {
+	if testing.Short() {
+		t.Skip("starts and kills processes")
+	}
+	c := newCampaign(t, t.TempDir())
+	c.trouble.Store(true)
+	c.runFor(3 * time.Second) // the baseline
+	random := rand.New(rand.NewPCG(7, 7))
+	for i := range kills(t) {
+		if i%10 == 9 {
+			c.moveStore()
+		}
+		c.runFor(200*time.Millisecond + rand.N(time.Duration(random.IntN(2500)+1)*time.Millisecond))
+	}
+	c.settle()
+	c.judge()
+}
+
+// moveStore copies the database's files away and back.
+func (c *campaign) moveStore() {
+	c.t.Helper()
+	away := c.t.TempDir()
+	files, err := filepath.Glob(filepath.Join(c.dir, "campaign.db*"))
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	for _, f := range files {
+		copyFile(c.t, f, filepath.Join(away, filepath.Base(f)))
+		if err := os.Remove(f); err != nil {
+			c.t.Fatal(err)
+		}
+	}
+	for _, f := range files {
+		copyFile(c.t, filepath.Join(away, filepath.Base(f)), f)
+	}
+}
+
+func copyFile(t *testing.T, from, to string) {
+	t.Helper()
+	raw, err := os.ReadFile(from)
+	if err == nil {
+		err = os.WriteFile(to, raw, 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// The same with a disk that is full for a while: nothing is recorded then and
+// nothing is lost, and what was recorded before goes on being delivered.
+func TestFaultCampaignWithAFullDisk(t *testing.T) {
+	if testing.Short() {
+		t.Skip("starts and kills processes")
+	}
+	dir := t.TempDir()
+	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, "size=24m"); err != nil {
+		t.Skipf("needs a small file system of its own: %v", err)
+	}
+	t.Cleanup(func() { syscall.Unmount(dir, syscall.MNT_DETACH) })
+	c := newCampaign(t, dir)
+	c.trouble.Store(true)
+	c.runFor(3 * time.Second)
+	ballast := filepath.Join(dir, "ballast")
+	for range max(1, kills(t)/12) {
+		fill(t, ballast)
+		cmd := c.start()
+		time.Sleep(2 * time.Second)
+		if err := os.Remove(ballast); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(2 * time.Second)
+		fill(t, ballast)
+		time.Sleep(time.Second)
+		c.kills = append(c.kills, time.Now())
+		cmd.Process.Kill()
+		cmd.Wait()
+		if err := os.Remove(ballast); err != nil {
+			t.Fatal(err)
+		}
+		c.runFor(2 * time.Second)
+	}
+	c.settle()
+	c.judge()
+}
+
+// fill writes a file until there is no room left.
+func fill(t *testing.T, path string) {
+	t.Helper()
+	f, err := os.Create(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	w := bufio.NewWriterSize(f, 4096)
+	for {
+		if _, err = w.Write(make([]byte, 4096)); err != nil {
+			break
+		}
+	}
+	if !errors.Is(err, syscall.ENOSPC) {
+		t.Fatal(err)
+	}
+}
