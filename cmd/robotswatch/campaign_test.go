@@ -126,6 +126,9 @@ func wait(r *http.Request, d time.Duration) {
 	}
 }
 
+// span is the time in which a kill took effect.
+type span struct{ from, to time.Time }
+
 // campaign is the daemon with all that is round it.
 type campaign struct {
 	t         *testing.T
@@ -134,7 +137,7 @@ type campaign struct {
 	web       *simweb.Web
 	receivers []*faultyReceiver
 	trouble   atomic.Bool
-	kills     []time.Time
+	kills     []span
 	log       bytes.Buffer
 }
 
@@ -207,15 +210,22 @@ func (c *campaign) runFor(d time.Duration) {
 	c.t.Helper()
 	cmd := c.start()
 	time.Sleep(d) // the moment of the kill is the test's input
-	c.kills = append(c.kills, time.Now())
-	if err := cmd.Process.Kill(); err != nil {
-		c.t.Fatal(err)
-	}
-	err := cmd.Wait()
+	err := c.kill(cmd)
 	var exit *exec.ExitError
 	if !errors.As(err, &exit) || exit.Sys().(syscall.WaitStatus).Signal() != syscall.SIGKILL {
 		c.t.Fatalf("the daemon ended by itself: %v\n%s", err, c.log.String())
 	}
+}
+
+func (c *campaign) kill(cmd *exec.Cmd) error {
+	c.t.Helper()
+	from := time.Now()
+	if err := cmd.Process.Kill(); err != nil {
+		c.t.Fatal(err)
+	}
+	err := cmd.Wait()
+	c.kills = append(c.kills, span{from, time.Now()})
+	return err
 }
 
 // recorded are the changes that receivers must have got, by site in order.
@@ -274,7 +284,7 @@ func (c *campaign) settle() {
 }
 
 func (c *campaign) killed(from, to time.Time) bool {
-	return slices.ContainsFunc(c.kills, func(k time.Time) bool { return !k.Before(from) && !k.After(to) })
+	return slices.ContainsFunc(c.kills, func(k span) bool { return !k.to.Before(from) && !k.from.After(to) })
 }
 
 // judge compares what was recorded with what each receiver saw.
@@ -410,9 +420,9 @@ func TestFaultCampaignWithAFullDisk(t *testing.T) {
 		time.Sleep(2 * time.Second)
 		fill(t, ballast)
 		time.Sleep(time.Second)
-		c.kills = append(c.kills, time.Now())
-		cmd.Process.Kill()
-		cmd.Wait()
+		if err := c.kill(cmd); err == nil {
+			t.Error("the daemon ended by itself")
+		}
 		if err := os.Remove(ballast); err != nil {
 			t.Fatal(err)
 		}
