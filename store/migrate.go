@@ -109,3 +109,6 @@ type openText struct {
 
 func (f openText) Stat() (fs.FileInfo, error) { return f.info, nil }
 func (f openText) Close() error               { return nil }
+
+// Schema is the version of the schema that this binary works with.
+func (s *Store) Schema() int64 { return s.schema }

@@ -83,6 +83,7 @@ crawler could fetch becomes forbidden, or free again.`,
 		a.expectCommand(),
 		a.notifyCommand(),
 		a.runCommand(),
+		a.storeCommand(),
 		a.demoCommand(),
 		a.versionCommand(),
 	)

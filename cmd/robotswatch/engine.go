@@ -26,6 +26,7 @@ type engine struct {
 	watcher    *watcher.Daemon
 	dispatcher *notify.Dispatcher
 	receivers  []string
+	tidy       func(ctx context.Context) // keeps the store clean until ctx ends
 }
 
 // newEngine checks everything that can be checked before the old engine is
@@ -68,6 +69,7 @@ func (d *daemon) newEngine(cfg *config.Config) (*engine, error) {
 		return nil, err
 	}
 	e := &engine{cfg: cfg, judge: judge, watched: watched.Agents, watcher: w, dispatcher: dispatcher}
+	e.tidy = func(ctx context.Context) { d.store.TidyUp(ctx, cfg.Store.Retention, d.log) }
 	for _, r := range receivers {
 		e.receivers = append(e.receivers, r.Name)
 	}
@@ -95,6 +97,7 @@ func (e *engine) run(ctx context.Context) error {
 	var wg sync.WaitGroup
 	wg.Go(func() { looking = e.watcher.Run(ctx) })
 	wg.Go(func() { delivering = e.dispatcher.Run(ctx) })
+	wg.Go(func() { e.tidy(ctx) })
 	wg.Wait()
 	return errors.Join(looking, delivering)
 }
