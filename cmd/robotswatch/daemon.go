@@ -127,7 +127,7 @@ func (d *daemon) serve(ctx context.Context, e *engine, front *front) error {
 		d.use(e)
 		running, stop := context.WithCancel(ctx)
 		ended := make(chan error, 1)
-		go func() { ended <- e.run(running) }()
+		go func() { ended <- d.run(running, e) }()
 		if first {
 			d.metrics.Reloaded(true, time.Now())
 			sd.ready()

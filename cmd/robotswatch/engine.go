@@ -91,13 +91,21 @@ func (e *engine) adopt(ctx context.Context, s *store.Store, log *slog.Logger) er
 	return nil
 }
 
-// run looks and delivers until the context ends.
-func (e *engine) run(ctx context.Context) error {
+// run looks, delivers and keeps house until the context ends.
+func (d *daemon) run(ctx context.Context, e *engine) error {
 	var looking, delivering error
 	var wg sync.WaitGroup
 	wg.Go(func() { looking = e.watcher.Run(ctx) })
 	wg.Go(func() { delivering = e.dispatcher.Run(ctx) })
 	wg.Go(func() { e.tidy(ctx) })
+	if h := e.cfg.Heartbeat; h.URL.IsSet() {
+		wg.Go(func() {
+			heart{
+				interval: h.Interval, log: d.log, ping: pinger(h.URL.Reveal(), receiverPolicy(e.cfg)),
+				alive: func(ctx context.Context) error { return d.progress(ctx, stuckAfter) },
+			}.beat(ctx)
+		})
+	}
 	wg.Wait()
 	return errors.Join(looking, delivering)
 }

@@ -9,6 +9,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+// stuckAfter is how long a watcher may go without a round; it goes one every
+// second.
+const stuckAfter = time.Minute
+
 // systemd tells the service manager how the daemon is; outside of systemd it
 // does nothing.
 type systemd struct {
