@@ -26,7 +26,6 @@ type engine struct {
 	watcher    *watcher.Daemon
 	dispatcher *notify.Dispatcher
 	receivers  []string
-	tidy       func(ctx context.Context) // keeps the store clean until ctx ends
 }
 
 // newEngine checks everything that can be checked before the old engine is
@@ -69,7 +68,6 @@ func (d *daemon) newEngine(cfg *config.Config) (*engine, error) {
 		return nil, err
 	}
 	e := &engine{cfg: cfg, judge: judge, watched: watched.Agents, watcher: w, dispatcher: dispatcher}
-	e.tidy = func(ctx context.Context) { d.store.TidyUp(ctx, cfg.Store.Retention, d.log) }
 	for _, r := range receivers {
 		e.receivers = append(e.receivers, r.Name)
 	}
@@ -97,7 +95,7 @@ func (d *daemon) run(ctx context.Context, e *engine) error {
 	var wg sync.WaitGroup
 	wg.Go(func() { looking = e.watcher.Run(ctx) })
 	wg.Go(func() { delivering = e.dispatcher.Run(ctx) })
-	wg.Go(func() { e.tidy(ctx) })
+	wg.Go(func() { d.store.TidyUp(ctx, e.cfg.Store.Retention, d.log) })
 	if h := e.cfg.Heartbeat; h.URL.IsSet() {
 		wg.Go(func() {
 			heart{
