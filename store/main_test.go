@@ -21,6 +21,9 @@ func TestMain(m *testing.M) {
 			panic(err)
 		}
 	}
+	if os.Getenv("STORE_TEST_WORKER") != "" || os.Getenv("STORE_TEST_DAEMON") != "" {
+		os.Exit(m.Run()) // a child of a test
+	}
 	var err error
 	cluster, err = pgtest.Start()
 	if err != nil && !errors.Is(err, pgtest.ErrNotInstalled) {

@@ -109,7 +109,7 @@ func (c *Cluster) command(name string, args ...string) *exec.Cmd {
 // Boot starts the server of a cluster that is down.
 func (c *Cluster) Boot() error {
 	c.proc = c.command("postgres", "-D", c.dir+"/data", "-k", c.dir, "-c", "listen_addresses=", "-c", "fsync=off",
-		"-c", "full_page_writes=off", "-c", "synchronous_commit=off", "-c", "max_connections=200")
+		"-c", "full_page_writes=off", "-c", "max_connections=200")
 	var log strings.Builder
 	c.proc.Stderr = &log
 	started := make(chan error)
@@ -192,4 +192,12 @@ func (c *Cluster) exec(t testing.TB, query string) {
 	if _, err := conn.Exec(ctx, query); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// Owned reports an error for a server that this process cannot take down.
+func (c *Cluster) Owned() error {
+	if c.proc == nil {
+		return errors.New("the server of $" + EnvURL + " is not ours to take down")
+	}
+	return nil
 }
