@@ -13,6 +13,7 @@
 package main
 
 import (
+	"bytes"
 	"crypto/tls"
 	"flag"
 	"fmt"
@@ -26,6 +27,8 @@ import (
 
 	"github.com/robotswatch/robotswatch/internal/testpki"
 )
+
+const tag = `"5f1e-1"`
 
 const policy = "User-agent: *\nDisallow: /private/\n\nUser-agent: GPTBot\nDisallow: /\n"
 
@@ -58,11 +61,38 @@ func run(roots string, delay time.Duration) error {
 	}
 	handler := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { answer(w, r, delay) })
 	quiet := log.New(io.Discard, "", 0)
-	go (&http.Server{Handler: handler, ErrorLog: quiet}).Serve(plain)
+	go servePlain(plain, delay)
 	go (&http.Server{Handler: handler, ErrorLog: quiet, TLSConfig: &tls.Config{GetCertificate: leaves(ca)}}).ServeTLS(secure, "", "")
 	fmt.Println(port(plain), port(secure))
 	_, err = io.Copy(io.Discard, os.Stdin)
 	return err
+}
+
+// servePlain answers one request a connection, with as little work as can be:
+// the machine's time is for the client. A request is one small packet here.
+func servePlain(l net.Listener, delay time.Duration) {
+	unchanged := []byte("HTTP/1.1 304 Not Modified\r\nEtag: " + tag + "\r\nConnection: close\r\n\r\n")
+	whole := fmt.Appendf(nil, "HTTP/1.1 200 OK\r\nEtag: %s\r\nContent-Type: text/plain; charset=utf-8\r\nContent-Length: %d\r\nConnection: close\r\n\r\n%s", tag, len(policy), policy)
+	for {
+		c, err := l.Accept()
+		if err != nil {
+			return
+		}
+		go func() {
+			defer c.Close()
+			var request [2048]byte
+			n, err := c.Read(request[:])
+			if err != nil {
+				return
+			}
+			time.Sleep(delay)
+			if bytes.Contains(request[:n], []byte("If-None-Match: "+tag)) {
+				c.Write(unchanged)
+			} else {
+				c.Write(whole)
+			}
+		}()
+	}
 }
 
 func port(l net.Listener) int { return l.Addr().(*net.TCPAddr).Port }
@@ -71,7 +101,6 @@ func answer(w http.ResponseWriter, r *http.Request, delay time.Duration) {
 	if delay > 0 {
 		time.Sleep(delay)
 	}
-	const tag = `"5f1e-1"`
 	w.Header().Set("ETag", tag)
 	if r.Header.Get("If-None-Match") == tag {
 		w.WriteHeader(http.StatusNotModified)
