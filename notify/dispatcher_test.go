@@ -252,16 +252,15 @@ func TestHourlyLimit(t *testing.T) {
 		c := people("r")
 		c.GroupWait, c.MaxPerHour = 0, 5
 		d := w.deliver([]notify.Target{{Config: c, Sender: box}})
-		defer w.run(d)()
 		for i := range 12 {
 			w.record(blocks(i, fmt.Sprintf("Bot%d", i)))
 		}
-		d.Poke()
+		defer w.run(d)()
 		time.Sleep(30 * time.Minute)
 		if len(box.messages) != 6 || box.messages[5].Kind != notify.MessageLimit {
 			t.Fatalf("messages %q, want five and a notice", box.titles())
 		}
-		if want := "7 changes on 7 sites wait: 5 messages an hour is the limit"; box.messages[5].Text.Title != want {
+		if want := "7 changes on 7 sites held back: 5 messages an hour is the limit"; box.messages[5].Text.Title != want {
 			t.Errorf("notice %q, want %q", box.messages[5].Text.Title, want)
 		}
 		time.Sleep(31 * time.Minute)

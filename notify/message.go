@@ -39,6 +39,22 @@ type Message struct {
 	Alerts []Alert
 }
 
+// toldReceipt stands for the receipt of a message about an outage where the
+// receiver gives none, so that the end of the outage can refer to it.
+const toldReceipt = "told"
+
+// outage reports whether the message says that a site became unreadable.
+func (m *Message) outage() bool {
+	return m.Kind == MessageChange && m.Changes[0].Kind == watcher.KindState && !m.Changes[0].State.After.Readable()
+}
+
+// end makes the message tell of the end of an outage that began before.
+func (m *Message) end(began watcher.Change, receipt string) {
+	m.Ends, m.EndsReceipt = &began, receipt
+	lasted := Line{plain("It lasted " + duration(m.At.Sub(began.At)) + ", since " + clock(began.At) + ".")}
+	m.Text.Sections = append(m.Text.Sections, Section{Lines: []Line{lasted}})
+}
+
 // Links makes the addresses that messages carry. The zero value makes none.
 type Links struct {
 	External string // external_url of the dashboard

@@ -22,7 +22,7 @@ const (
 // notifications show. Everything in it is escaped; nothing is cut inside an
 // entity, a link or a quotation.
 func SlackBlocks(m Message) (blocks []slack.Block, fallback string) {
-	header := slack.NewTextBlockObject(slack.PlainTextType, fit(emblem(m)+m.Text.Title, slackHeaderLimit), false, false)
+	header := slack.NewTextBlockObject(slack.PlainTextType, fit(emblem(m)+slackHeader.Replace(m.Text.Title), slackHeaderLimit), false, false)
 	blocks = append(blocks, slack.NewHeaderBlock(header))
 	budget := slackTotalLimit
 	for _, s := range m.Text.Sections {
@@ -43,6 +43,10 @@ func SlackBlocks(m Message) (blocks []slack.Block, fallback string) {
 	}
 	return blocks, slackFallback(m.Text)
 }
+
+// A header is plain text, where escapes may or may not be read as such: what
+// would need one is shown by its likeness.
+var slackHeader = strings.NewReplacer("<", "‹", ">", "›", "&", "＆")
 
 // emblem marks the severity where no colour can.
 func emblem(m Message) string {

@@ -132,10 +132,10 @@ func TestSlackOutageMessageIsUpdatedWhenItEnds(t *testing.T) {
 		await(t, s.Arrived(), "update")
 		got = s.Messages()
 	}
-	if shown := got[0].Shown(); !strings.Contains(shown, "Over: site0.example robots.txt unreachable") || !strings.Contains(shown, "Over since") {
+	if shown := got[0].Shown(); !strings.Contains(shown, "Over: site0.example: robots.txt unreachable") || !strings.Contains(shown, "Over since") {
 		t.Errorf("the outage message now says %q", shown)
 	}
-	if !strings.Contains(got[1].Shown(), "site0.example robots.txt readable again") {
+	if !strings.Contains(got[1].Shown(), "site0.example: robots.txt readable again") {
 		t.Errorf("the recovery says %q", got[1].Shown())
 	}
 }

@@ -242,7 +242,7 @@ func digestMessage(s *summary, t Totals, since, until time.Time, l Links) Messag
 // limitMessage says how many changes wait because of the hourly limit.
 func limitMessage(t Totals, limit int, next time.Time, l Links) Message {
 	text := Text{
-		Title: fmt.Sprintf("%s on %s wait: %s an hour is the limit", count(t.Deliveries, "change"), count(t.Sites, "site"), count(limit, "message")),
+		Title: fmt.Sprintf("%s on %s held back: %s an hour is the limit", count(t.Deliveries, "change"), count(t.Sites, "site"), count(limit, "message")),
 		Sections: []Section{{Lines: []Line{
 			{plain("Nothing is lost: they follow from " + clock(next) + " on.")},
 		}}},

@@ -36,14 +36,17 @@ func changeMessage(list []watcher.Change, t Totals, l Links, others []diff.Agent
 	c := list[0]
 	m := Message{Kind: MessageChange, ID: c.ID, At: c.At, Severity: c.Severity, Changes: list, Totals: t}
 	m.Text.Title = title(c, t.Sites)
+	var sections []Section
 	if t.Sites > 1 {
-		m.Text.Sections = append(m.Text.Sections, details(c, others)...)
-		m.Text.Sections = append(m.Text.Sections, sitesSection(list, t, l))
+		sections = append(details(c, others), exampleSection(c), sitesSection(list, t, l))
 	} else {
-		m.Text.Sections = append(m.Text.Sections, Section{Lines: []Line{siteLine(c, l)}})
-		m.Text.Sections = append(m.Text.Sections, details(c, others)...)
+		sections = append([]Section{{Lines: []Line{siteLine(c, l)}}}, details(c, others)...)
 	}
-	m.Text.Sections = append(m.Text.Sections, causeSection(c))
+	for _, s := range append(sections, causeSection(c)) {
+		if len(s.Lines) > 0 {
+			m.Text.Sections = append(m.Text.Sections, s)
+		}
+	}
 	m.Text.Footer = footer(c, t, l)
 	return m
 }
@@ -156,6 +159,14 @@ func siteLine(c watcher.Change, l Links) Line {
 	return line
 }
 
+// exampleSection says which site the details are of, where they can differ.
+func exampleSection(c watcher.Change) Section {
+	if c.Kind != watcher.KindAccess {
+		return Section{}
+	}
+	return Section{Lines: []Line{{plain("Lines and paths as on " + siteName(c.Site) + ".")}}}
+}
+
 // sitesSection lists the first sites and a link to the rest.
 func sitesSection(list []watcher.Change, t Totals, l Links) Section {
 	s := Section{Heading: "Sites"}
@@ -173,8 +184,7 @@ func sitesSection(list []watcher.Change, t Totals, l Links) Section {
 	}
 	if rest := t.Sites - len(seen); rest > 0 {
 		line := Line{plainf("and %s more", thousands(rest))}
-		if all := l.Changes(list[0].Kind, list[0].At, list[len(list)-1].At); all != "" && !t.Last.IsZero() {
-			all = l.Changes(list[0].Kind, list[0].At, t.Last)
+		if all := l.Changes(list[0].Kind, list[0].At, t.Last); all != "" {
 			line = append(line, plain(" · "), link(all, "all of them"))
 		}
 		s.Lines = append(s.Lines, line)

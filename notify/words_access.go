@@ -152,10 +152,10 @@ func accessDetails(c watcher.Change, others []diff.AgentChange) []Section {
 	}
 	var lines []Line
 	if len(rest) > 0 {
-		lines = append(lines, Line{plain("Other changes: " + outcome{agents: rest}.names(maxAgentsListed))})
+		lines = append(lines, Line{plain("More changes: " + outcome{agents: rest}.names(maxAgentsListed))})
 	}
 	if len(others) > 0 {
-		lines = append(lines, Line{plain("Changed too, not asked for here: " + outcome{agents: others}.names(maxAgentsListed))})
+		lines = append(lines, Line{plain("Other agents changed too: " + outcome{agents: others}.names(maxAgentsListed))})
 	}
 	if lines != nil {
 		sections = append(sections, Section{Lines: lines})

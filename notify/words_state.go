@@ -1,6 +1,8 @@
 package notify
 
 import (
+	"strings"
+
 	"github.com/robotswatch/robotswatch/fetch"
 	"github.com/robotswatch/robotswatch/internal/visible"
 	"github.com/robotswatch/robotswatch/watcher"
@@ -29,17 +31,38 @@ func stateVerdict(c watcher.Change) verdict {
 	case before == after:
 		return of("keeps changing its answer", "keep changing their answer")
 	case after == fetch.Unreachable:
-		return of("robots.txt unreachable", "cannot be reached for their robots.txt")
+		return state("robots.txt unreachable"+why(c), "cannot be reached for their robots.txt"+why(c))
 	case after == fetch.Denied:
-		return of("refuses access to its robots.txt", "refuse access to their robots.txt")
+		return of("refuses access to its robots.txt"+why(c), "refuse access to their robots.txt"+why(c))
 	case after == fetch.NotRobots:
 		return of("answers with something that is no robots.txt", "answer with something that is no robots.txt")
 	case !before.Readable() && before != fetch.Pending:
-		return of("robots.txt readable again", "have a readable robots.txt again")
+		return state("robots.txt readable again", "have a readable robots.txt again")
 	case after == fetch.Absent:
 		return of("has no robots.txt any more", "have no robots.txt any more")
 	}
 	return of("has a robots.txt now", "have a robots.txt now")
+}
+
+// state makes a verdict whose sentence is about the robots.txt of the site.
+func state(one, many string) verdict {
+	return verdict{func(site string) string { return site + ": " + one }, many}
+}
+
+// why is the reason in brackets, in words.
+func why(c watcher.Change) string {
+	if c.Reason == "" {
+		return ""
+	}
+	return " (" + reasonName(c.Reason) + ")"
+}
+
+// reasonName writes http_503 as HTTP 503, tls_expired as tls expired.
+func reasonName(r fetch.Reason) string {
+	if status, ok := strings.CutPrefix(string(r), "http_"); ok {
+		return "HTTP " + visible.Short(status, 20)
+	}
+	return visible.Short(strings.ReplaceAll(string(r), "_", " "), 40)
 }
 
 // stateLines say what was seen and what it means for crawlers.
@@ -47,11 +70,10 @@ func stateLines(c watcher.Change) []Line {
 	lines := []Line{{plain("before: " + stateName(c.State.Before) + " → after: " + stateName(c.State.After))}}
 	if c.Reason != "" || c.Detail != "" {
 		line := Line{plain("Seen: ")}
-		switch {
-		case c.Detail != "":
+		if c.Detail != "" {
 			line = append(line, code(visible.Short(c.Detail, maxValueShown)))
-		default:
-			line = append(line, code(visible.Short(string(c.Reason), maxValueShown)))
+		} else {
+			line = append(line, plain(reasonName(c.Reason)))
 		}
 		lines = append(lines, line)
 	}

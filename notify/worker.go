@@ -302,9 +302,9 @@ func (w *worker) compose(ctx context.Context, sel Selection) (Message, Totals, e
 	if first := list[0].Change; first.Kind == watcher.KindState && t.Sites == 1 && first.State.After.Readable() {
 		receipt, before, err := w.outbox.Receipt(ctx, w.cfg.Name, first.Site, list[0].ID)
 		switch {
-		case err == nil:
-			m.Ends, m.EndsReceipt = &before, receipt
-		case !errors.Is(err, watcher.ErrNotFound):
+		case err == nil && !before.State.After.Readable():
+			m.end(before, receipt)
+		case err != nil && !errors.Is(err, watcher.ErrNotFound):
 			return m, t, fmt.Errorf("read receipt: %w", err)
 		}
 	}
@@ -337,6 +337,9 @@ func (w *worker) deliver(ctx context.Context, sel Selection, t Totals, m Message
 	now := time.Now()
 	if sendErr != nil {
 		return w.failed(sel, t, sendErr, now)
+	}
+	if receipt == "" && m.outage() {
+		receipt = toldReceipt
 	}
 	w.failures, w.pause = 0, time.Time{}
 	w.state.FailingSince = time.Time{}

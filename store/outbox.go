@@ -16,7 +16,7 @@ import (
 
 // settleChunk is how many deliveries one transaction settles, so that a group
 // of any size keeps nobody else from writing for long.
-const settleChunk = 5000
+const settleChunk = 1000
 
 var _ notify.Outbox = (*Store)(nil)
 

@@ -81,6 +81,9 @@ func checkBlock(where string, b block, bad func(string, ...any)) {
 			return
 		}
 		limit(*b.Text, MaxHeader)
+		if strings.ContainsAny(b.Text.Text, "<>&") {
+			bad("%s: a bare <, > or & in %q", where, b.Text.Text)
+		}
 	case "section":
 		if b.Text == nil && len(b.Fields) == 0 {
 			bad("%s: neither text nor fields", where)
