@@ -106,19 +106,6 @@ func (s *Store) SiteByOrigin(ctx context.Context, origin string) (watcher.Site, 
 // pageSize is how many rows one read takes while a list is walked.
 const pageSize = 500
 
-// Sites gives one page of the active sites that a filter selects, in order of
-// origin.
-func (s *Store) Sites(ctx context.Context, f watcher.SiteFilter) ([]watcher.Site, error) {
-	var page []watcher.Site
-	for site, err := range s.WalkSites(ctx, f) {
-		if err != nil {
-			return nil, err
-		}
-		page = append(page, site)
-	}
-	return page, nil
-}
-
 // WalkSites walks the active sites that a filter selects, in order of origin,
 // reading a page at a time: it may take as long as the caller likes. After an
 // error it ends.
@@ -126,7 +113,11 @@ func (s *Store) WalkSites(ctx context.Context, f watcher.SiteFilter) iter.Seq2[w
 	return func(yield func(watcher.Site, error) bool) {
 		left := f.Limit
 		for {
-			page, next, err := s.sitesPage(ctx, f)
+			size := pageSize
+			if left > 0 && f.Agent == "" {
+				size = min(size, left)
+			}
+			page, next, err := s.sitesPage(ctx, f, size)
 			if err != nil {
 				yield(watcher.Site{}, fmt.Errorf("sites: %w", err))
 				return
@@ -152,7 +143,7 @@ func (s *Store) WalkSites(ctx context.Context, f watcher.SiteFilter) iter.Seq2[w
 
 // sitesPage reads the next page in order of origin, narrowed by what the
 // database can see; next is "" at the end.
-func (s *Store) sitesPage(ctx context.Context, f watcher.SiteFilter) (page []watcher.Site, next string, err error) {
+func (s *Store) sitesPage(ctx context.Context, f watcher.SiteFilter, size int) (page []watcher.Site, next string, err error) {
 	where := []string{"sites.active = 1", "sites.origin > $1"}
 	args := []any{f.After}
 	arg := func(condition string, v any) {
@@ -178,8 +169,8 @@ func (s *Store) sitesPage(ctx context.Context, f watcher.SiteFilter) (page []wat
 		arg("(sites.last_check_at > 0 OR sites.state_since < $%d)", since)
 	}
 	page, err = s.querySites(ctx, s, "SELECT "+siteColumns+" FROM sites WHERE "+strings.Join(where, " AND ")+
-		fmt.Sprintf(" ORDER BY sites.origin LIMIT %d", pageSize), args...)
-	if len(page) == pageSize {
+		fmt.Sprintf(" ORDER BY sites.origin LIMIT %d", size), args...)
+	if len(page) == size {
 		next = page[len(page)-1].Origin
 	}
 	return page, next, err
@@ -206,7 +197,7 @@ func (s *Store) selects(f watcher.SiteFilter, site *watcher.Site) bool {
 	}
 	for _, a := range s.opts.Effective(*site) {
 		if strings.EqualFold(a.Agent, f.Agent) {
-			return (f.Access == "" || f.Access == a.Level) && (f.Source == "" || f.Source == a.Source)
+			return matches(f, a.Access)
 		}
 	}
 	return false
