@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"net/netip"
 	"runtime"
 	"slices"
 	"strings"
@@ -18,7 +19,14 @@ import (
 	"github.com/andybalholm/brotli"
 	"github.com/klauspost/compress/gzip"
 	"github.com/klauspost/compress/zstd"
+
+	"github.com/robotswatch/robotswatch/netpolicy"
 )
+
+// loopback lets the tests' own servers be reached.
+var loopback = netpolicy.Policy{Allow: []netip.Prefix{
+	netip.MustParsePrefix("127.0.0.0/8"), netip.MustParsePrefix("::1/128"),
+}}
 
 // rawServer lets a test speak to the socket itself.
 type rawServer struct {

@@ -9,7 +9,6 @@ import (
 	"strings"
 	"time"
 
-	"golang.org/x/net/http/httpguts"
 	"golang.org/x/net/idna"
 
 	"github.com/robotswatch/robotswatch/internal/visible"
@@ -156,7 +155,7 @@ func newHop(u *url.URL) (hop, error) {
 	u.Scheme = strings.ToLower(u.Scheme)
 	u.User, u.Fragment, u.RawFragment = nil, "", ""
 	host := strings.TrimSuffix(strings.ToLower(u.Hostname()), ".")
-	if a, err := netip.ParseAddr(host); err == nil {
+	if a, err := netip.ParseAddr(host); err == nil && a.Zone() == "" {
 		h.addr = a.Unmap()
 	} else {
 		ascii, err := asciiHost(host)
@@ -211,22 +210,26 @@ var hostNames = idna.New(idna.MapForLookup(), idna.BidiRule(), idna.StrictDomain
 
 // asciiHost is a lower-case name as DNS and headers have it.
 func asciiHost(host string) (string, error) {
-	for i := 0; i < len(host); i++ {
-		if b := host[i]; !('a' <= b && b <= 'z' || '0' <= b && b <= '9' || b == '-' || b == '.' || b == '_') {
-			ascii, err := hostNames.ToASCII(host)
-			if err != nil {
-				return "", err
-			}
-			if !httpguts.ValidHostHeader(ascii) || ascii == "" {
-				return "", errNotHost
-			}
-			return ascii, nil
-		}
+	if plainHost(host) {
+		return host, nil
 	}
-	if host == "" {
+	ascii, err := hostNames.ToASCII(host)
+	if err != nil {
+		return "", err
+	}
+	if !plainHost(ascii) {
 		return "", errNotHost
 	}
-	return host, nil
+	return ascii, nil
+}
+
+func plainHost(host string) bool {
+	for _, b := range []byte(host) {
+		if !('a' <= b && b <= 'z' || '0' <= b && b <= '9' || b == '-' || b == '.' || b == '_') {
+			return false
+		}
+	}
+	return host != ""
 }
 
 var errNotHost = errors.New("not a host name")

@@ -59,6 +59,7 @@ func TestRFC9309_2_3_1_2_Redirects(t *testing.T) {
 		{"to javascript", always("javascript:alert(1)"), Unreachable, RedirectScheme, 1},
 		{"without a host", always("http://"), Unreachable, BadRedirect, 1},
 		{"opaque", always("http:robots.txt"), Unreachable, BadRedirect, 1},
+		{"to an address with a zone", always("http://[fe80::1%25lo]/"), Unreachable, BadRedirect, 1},
 		{"to a host of spaces", always("http://a b/"), Unreachable, BadRedirect, 1},
 		{"to a bad escape", always("/%zz"), Unreachable, BadRedirect, 1},
 		{"to port 22", always("http://127.0.0.1:22/"), Unreachable, RedirectPort, 1},

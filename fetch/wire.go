@@ -114,6 +114,7 @@ type answer struct {
 // returns where it redirects to, or "".
 func (l *look) ask(ctx context.Context, h hop) (redirect string, err error) {
 	c := l.client
+	l.out.TLSSubject = ""
 	conn, release, err := l.connect(ctx, h)
 	if err != nil {
 		return "", err
@@ -124,7 +125,8 @@ func (l *look) ask(ctx context.Context, h hop) (redirect string, err error) {
 		return "", err
 	}
 	if ctx.Done() != nil {
-		stop := context.AfterFunc(ctx, func() { conn.Close() })
+		socket := conn
+		stop := context.AfterFunc(ctx, func() { socket.Close() })
 		defer stop()
 	}
 
