@@ -84,6 +84,7 @@ func (s shifted) Look(ctx context.Context, req fetch.Request) fetch.Outcome {
 // where the server has no validators. ROBOTSWATCH_CHECK_SITES sets how many
 // sites; ten times as many checks are made.
 func TestRequestsAreAsFewAsPossible(t *testing.T) {
+	t.Parallel()
 	const days = 10
 	n := number(t, "ROBOTSWATCH_CHECK_SITES", 200)
 	server := &counting{requests: map[string]int{}, paths: map[string]int{}}

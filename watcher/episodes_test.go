@@ -164,6 +164,7 @@ func number(t testing.TB, name string, short int) int {
 // real store, with the clock faked: five minutes a step, every six hours a
 // look, all sites side by side. ROBOTSWATCH_EPISODES sets how many.
 func TestEpisodes(t *testing.T) {
+	t.Parallel()
 	n := number(t, "ROBOTSWATCH_EPISODES", 300)
 	r := rand.New(rand.NewPCG(9309, uint64(n)))
 	start := time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC)
@@ -254,22 +255,89 @@ func (p *pipeline) step(now time.Time, answer func(watcher.Site) fetch.Outcome) 
 			return looks
 		}
 		looks += len(leases)
-		var results []watcher.Result
-		for _, l := range leases {
-			out := answer(l.Site)
+		p.record(leases, func(site watcher.Site) fetch.Outcome {
+			out := answer(site)
 			out.At = now
-			v, err := p.judge.Judge(p.t.Context(), l.Site, out, p.store)
+			return out
+		})
+	}
+}
+
+// record judges what the claimed sites answer, and writes it.
+func (p *pipeline) record(leases []watcher.Lease, answer func(watcher.Site) fetch.Outcome) {
+	p.t.Helper()
+	var results []watcher.Result
+	for _, l := range leases {
+		v, err := p.judge.Judge(p.t.Context(), l.Site, answer(l.Site), p.store)
+		if err != nil {
+			p.t.Fatal(err)
+		}
+		result := watcher.Result{Lease: l, Site: v.Site, Observation: v.Observation, Body: v.Body}
+		for _, c := range v.Changes {
+			result.Changes = append(result.Changes, watcher.Routed{Change: c, Receivers: []string{"all"}, GroupKey: c.ID})
+		}
+		results = append(results, result)
+	}
+	if lost, err := p.store.Record(p.t.Context(), results); err != nil || lost != 0 {
+		p.t.Fatalf("recorded with %d lost: %v", lost, err)
+	}
+}
+
+// TestRealHistoriesThroughTheStore makes each line a look at its own time,
+// with everything kept in the store in between: what is told must be what
+// Replay tells of the same answers. ROBOTSWATCH_HISTORIES sets how many sites.
+func TestRealHistoriesThroughTheStore(t *testing.T) {
+	t.Parallel()
+	origins, lines := readHistories(t)
+	origins = origins[:min(len(origins), number(t, "ROBOTSWATCH_HISTORIES", 60))]
+	var configs []watcher.SiteConfig
+	for _, o := range origins {
+		configs = append(configs, watcher.SiteConfig{Origin: o})
+	}
+	p := newPipeline(t, configs, time.Date(2020, 1, 1, 0, 0, 0, 0, time.UTC))
+	for i := 0; ; i++ {
+		var due []string
+		for _, o := range origins {
+			if i < len(lines[o]) {
+				due = append(due, o)
+			}
+		}
+		if len(due) == 0 {
+			break
+		}
+		leases, err := p.store.ClaimSites(t.Context(), time.Now(), due, time.Minute)
+		if err != nil || len(leases) != len(due) {
+			t.Fatalf("%d of %d sites claimed: %v", len(leases), len(due), err)
+		}
+		p.record(leases, func(site watcher.Site) fetch.Outcome {
+			c := lines[site.Origin][i]
+			return c.outcome(c.Time)
+		})
+	}
+	told := map[string]string{}
+	for c, err := range p.store.WalkChanges(t.Context(), watcher.ChangeFilter{Cosmetic: true}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		told[c.ID] = fmt.Sprint(c.Site, c.Kind, c.Severity, c.Summary, c.State, c.BeforeSHA256, c.AfterSHA256, len(c.Agents))
+	}
+	total := 0
+	for _, o := range origins {
+		r := watcher.NewReplay(p.judge, watcher.SiteConfig{Origin: o})
+		for _, line := range lines[o] {
+			v, err := r.Next(t.Context(), line.outcome(line.Time))
 			if err != nil {
-				p.t.Fatal(err)
+				t.Fatal(err)
 			}
-			result := watcher.Result{Lease: l, Site: v.Site, Observation: v.Observation, Body: v.Body}
 			for _, c := range v.Changes {
-				result.Changes = append(result.Changes, watcher.Routed{Change: c, Receivers: []string{"all"}, GroupKey: c.ID})
+				total++
+				if want := fmt.Sprint(c.Site, c.Kind, c.Severity, c.Summary, c.State, c.BeforeSHA256, c.AfterSHA256, len(c.Agents)); told[c.ID] != want {
+					t.Errorf("live: %s\nreplay: %s", told[c.ID], want)
+				}
 			}
-			results = append(results, result)
 		}
-		if lost, err := p.store.Record(p.t.Context(), results); err != nil || lost != 0 {
-			p.t.Fatalf("recorded with %d lost: %v", lost, err)
-		}
+	}
+	if total != len(told) || total == 0 {
+		t.Errorf("%d events live, %d by replay", len(told), total)
 	}
 }

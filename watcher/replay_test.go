@@ -69,6 +69,7 @@ func (c *counted) add(changes []watcher.Change) {
 // TestRealHistoriesAsCaptures plays each line as one look, as a backfill
 // does: the lines are changes of answer, so no fault is ever confirmed.
 func TestRealHistoriesAsCaptures(t *testing.T) {
+	t.Parallel()
 	j := newJudge(t, "@every 6h")
 	origins, lines := readHistories(t)
 	var outages, same, changes int
@@ -117,12 +118,12 @@ func TestRealHistoriesAsCaptures(t *testing.T) {
 // TestRealHistoriesAsTheyWereLived holds each answer until the next one and
 // looks once a day, with confirmations. Then a file that is gone for weeks is
 // gone: what is expected goes by the readable answers, policy or absent.
+// ROBOTSWATCH_HISTORIES sets how many sites.
 func TestRealHistoriesAsTheyWereLived(t *testing.T) {
+	t.Parallel()
 	j := newJudge(t, "@every 24h")
 	origins, lines := readHistories(t)
-	if testing.Short() {
-		origins = origins[:50]
-	}
+	origins = origins[:min(len(origins), number(t, "ROBOTSWATCH_HISTORIES", 60))]
 	var looks, outages, changes, absences int
 	for _, origin := range origins {
 		r := watcher.NewReplay(j, watcher.SiteConfig{Origin: origin})
@@ -180,6 +181,7 @@ func bodyOf(c *captured) []byte {
 // TestRealPairsWithAFaultBetween plays each real edit with and without an
 // outage between old and new.
 func TestRealPairsWithAFaultBetween(t *testing.T) {
+	t.Parallel()
 	j := newJudge(t, "@every 6h")
 	faults := map[string]fetch.Outcome{
 		"none":       {},
