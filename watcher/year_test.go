@@ -139,12 +139,12 @@ func (y *year) live() {
 		})
 		stopped := make(chan error)
 		go func() { stopped <- d.Run(ctx) }()
-		for range 1 + y.rand.IntN(12) {
-			y.sleep(time.Duration(y.rand.Int64N(int64(40 * time.Hour))))
+		for range 1 + y.draw(12) {
+			time.Sleep(y.upTo(40 * time.Hour))
 			y.happen()
 		}
-		y.sleep(time.Minute) // the daemon has to live long enough to see the clock leap
-		crash := y.rand.IntN(3) == 0
+		time.Sleep(time.Minute) // the daemon has to live long enough to see the clock leap
+		crash := y.draw(3) == 0
 		if crash {
 			y.crashes++
 			store.crash()
@@ -154,17 +154,27 @@ func (y *year) live() {
 		if err := <-stopped; err != nil && !crash {
 			y.t.Errorf("Run ended with %v", err)
 		}
-		switch y.rand.IntN(4) {
+		switch y.draw(4) {
 		case 0:
-			y.sleep(time.Duration(y.rand.Int64N(int64(50 * time.Hour))))
+			time.Sleep(y.upTo(50 * time.Hour))
 		default:
-			y.sleep(time.Duration(y.rand.Int64N(int64(5 * time.Minute))))
+			time.Sleep(y.upTo(5 * time.Minute))
 		}
 		y.excuse(span{down, time.Now()})
 	}
 }
 
-func (y *year) sleep(d time.Duration) { time.Sleep(d) }
+func (y *year) draw(n int) int {
+	y.mu.Lock()
+	defer y.mu.Unlock()
+	return y.rand.IntN(n)
+}
+
+func (y *year) upTo(d time.Duration) time.Duration {
+	y.mu.Lock()
+	defer y.mu.Unlock()
+	return time.Duration(y.rand.Int64N(int64(d)))
+}
 
 func (y *year) excuse(s span) {
 	y.mu.Lock()
@@ -174,10 +184,11 @@ func (y *year) excuse(s span) {
 
 // happen changes the world while the daemon runs.
 func (y *year) happen() {
-	switch y.rand.IntN(6) {
+	switch y.draw(6) {
 	case 0: // the clock jumps by up to two days, either way
+		jump := y.upTo(96*time.Hour) - 48*time.Hour
 		y.mu.Lock()
-		y.offset += time.Duration(y.rand.Int64N(int64(96*time.Hour))) - 48*time.Hour
+		y.offset += jump
 		y.jumps++
 		y.mu.Unlock()
 	case 1: // it is put right
@@ -188,7 +199,7 @@ func (y *year) happen() {
 	case 2: // our own network is down
 		from := time.Now()
 		y.setOffline(true)
-		y.sleep(time.Duration(y.rand.Int64N(int64(20 * time.Hour))))
+		time.Sleep(y.upTo(20 * time.Hour))
 		y.setOffline(false)
 		y.excuse(span{from, time.Now()})
 	}
