@@ -3,6 +3,7 @@ package store
 import (
 	"errors"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"testing"
 	"time"
@@ -297,4 +298,24 @@ func TestDeliveriesByHand(t *testing.T) {
 			t.Errorf("%d left, want 1", len(left))
 		}
 	})
+}
+
+func TestADaemonTakesOverTheLeasesOfOneThatWasKilled(t *testing.T) {
+	url := "sqlite:" + filepath.Join(t.TempDir(), "test.db")
+	s, err := Open(t.Context(), url, Options{Daemon: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	resync(t, s, siteConfigs(3))
+	old := claim(t, s, t0, 2)
+	if err := s.Close(); err != nil { // leases nothing back, as a kill would not
+		t.Fatal(err)
+	}
+	s = openWith(t, url, Options{Daemon: true})
+	if got := claim(t, s, t0, 10); len(got) != 3 {
+		t.Errorf("%d sites claimed after the restart, want 3", len(got))
+	}
+	if lost, err := s.Record(t.Context(), []watcher.Result{unchanged(old[0], t0)}); err != nil || lost != 1 {
+		t.Errorf("a result of before was recorded: %d lost, %v", lost, err)
+	}
 }

@@ -52,7 +52,22 @@ func (s *Store) openSQLite(ctx context.Context, path string) error {
 		}
 		return s.migrate(ctx, reader)
 	}
-	return s.openSQLiteWriter(ctx, path)
+	if err := s.openSQLiteWriter(ctx, path); err != nil {
+		return err
+	}
+	if s.opts.Daemon {
+		return s.freeLeases(ctx)
+	}
+	return nil
+}
+
+// freeLeases takes back what a daemon that was killed had leased: the file is
+// this daemon's alone, so nobody else can be at it.
+func (s *Store) freeLeases(ctx context.Context) error {
+	return s.Write(ctx, func(tx *Tx) error {
+		_, err := tx.Exec(ctx, "UPDATE sites SET lease_until = 0, lease_token = lease_token + 1 WHERE lease_until > 0")
+		return err
+	})
 }
 
 // makeFile creates the database for its owner's eyes only; SQLite gives its

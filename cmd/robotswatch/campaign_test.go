@@ -359,7 +359,7 @@ func TestFaultCampaign(t *testing.T) {
 		if i%10 == 9 {
 			c.moveStore()
 		}
-		c.runFor(200*time.Millisecond + rand.N(time.Duration(random.IntN(2500)+1)*time.Millisecond))
+		c.runFor(200*time.Millisecond + time.Duration(random.IntN(2300))*time.Millisecond)
 	}
 	c.settle()
 	c.judge()
