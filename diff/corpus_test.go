@@ -63,6 +63,9 @@ func corpusQuestions(t testing.TB, ask func(question)) {
 	sets, names := corpusRuleSets(t)
 	random := rand.New(rand.NewPCG(9309, 0))
 	for k, r := range sets {
+		if raced && k%20 != 0 {
+			continue // nothing runs at once here
+		}
 		next := sets[(k+1)%len(sets)]
 		ask(question{name: names[k] + ": access", before: r})
 		ask(question{names[k] + ": next", r, next})

@@ -368,6 +368,9 @@ func (g generator) pair() (before, after []robots.Rule) {
 // questions. ROBOTSWATCH_ORACLE_PAIRS sets how many.
 func TestOracle(t *testing.T) {
 	pairs := 8_000
+	if raced {
+		pairs = 500
+	}
 	if s := os.Getenv("ROBOTSWATCH_ORACLE_PAIRS"); s != "" {
 		n, err := strconv.Atoi(s)
 		if err != nil {
