@@ -160,7 +160,10 @@ func (s *Store) WalkChanges(ctx context.Context, f watcher.ChangeFilter) iter.Se
 }
 
 func (s *Store) changesPage(ctx context.Context, f watcher.ChangeFilter, size int) (page []watcher.Change, err error) {
-	where, args := changeConditions(f)
+	where, args, err := s.changeConditions(ctx, f)
+	if err != nil {
+		return nil, err
+	}
 	rows, err := s.Query(ctx, "SELECT changes.data FROM changes WHERE "+strings.Join(where, " AND ")+
 		fmt.Sprintf(" ORDER BY changes.id DESC LIMIT %d", size), args...)
 	if err != nil {
@@ -179,7 +182,7 @@ func (s *Store) changesPage(ctx context.Context, f watcher.ChangeFilter, size in
 }
 
 // changeConditions is a filter as SQL over changes.
-func changeConditions(f watcher.ChangeFilter) (where []string, args []any) {
+func (s *Store) changeConditions(ctx context.Context, f watcher.ChangeFilter) (where []string, args []any, err error) {
 	arg := func(condition string, v any) {
 		args = append(args, v)
 		where = append(where, fmt.Sprintf(condition, len(args)))
@@ -201,10 +204,18 @@ func changeConditions(f watcher.ChangeFilter) (where []string, args []any) {
 		arg("changes.site_id = (SELECT id FROM sites WHERE origin = $%d)", f.Site)
 	}
 	if f.Agent != "" {
-		arg("changes.agents_id IN (SELECT id FROM sets WHERE {{find}}(members, $%d) > 0)", joinSet([]string{strings.ToLower(f.Agent)}))
+		how, err := s.byAgent(ctx, strings.ToLower(f.Agent))
+		if err != nil {
+			return nil, nil, err
+		}
+		arg(how, joinSet([]string{strings.ToLower(f.Agent)}))
 	}
 	if f.Tag != "" {
-		arg("changes.site_id IN (SELECT id FROM sites WHERE tags_id IN (SELECT id FROM sets WHERE {{find}}(members, $%d) > 0))", joinSet([]string{f.Tag}))
+		how, err := s.byTag(ctx, f.Tag)
+		if err != nil {
+			return nil, nil, err
+		}
+		arg(how, joinSet([]string{f.Tag}))
 	}
 	if f.Severity != "" {
 		arg("changes.severity >= $%d", severityRank(f.Severity))
@@ -220,7 +231,7 @@ func changeConditions(f watcher.ChangeFilter) (where []string, args []any) {
 	case !f.Cosmetic:
 		where = append(where, "changes.kind <> 'cosmetic'")
 	}
-	return where, args
+	return where, args, nil
 }
 
 // idBound is the least id of changes at or after a time.

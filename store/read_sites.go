@@ -40,15 +40,18 @@ func (s *Store) Sites(ctx context.Context, f watcher.SiteFilter) (page []watcher
 	}
 	var origins []string
 	walk := f.Limit * sel.all / max(sel.sites, 1)
+	if f.Tag == "" {
+		sel.tagged = sel.all
+	}
 	switch {
 	case sel.sites == 0:
 		return nil, nil
 	case walk <= min(sel.tagged, sel.alike) || min(sel.tagged, sel.alike) > gatherLimit:
 		origins, err = s.walk(ctx, f, sel)
 	case sel.tagged <= sel.alike:
-		origins, err = s.gather(ctx, f, sel, "tags_id", sel.tagSets())
+		origins, err = s.gather(ctx, f, sel, byTags, sel.tagSets())
 	default:
-		origins, err = s.gather(ctx, f, sel, "profile_id", sel.profiles())
+		origins, err = s.gather(ctx, f, sel, byProfile, sel.profiles())
 	}
 	if err == nil {
 		page, err = s.sitesNamed(ctx, origins)
@@ -259,6 +262,12 @@ func (s *Store) walk(ctx context.Context, f watcher.SiteFilter, sel selection) (
 
 // keysAtOnce is how many keys one query names.
 const keysAtOnce = 400
+
+// What gather looks up; the first is worded as the index of tags is.
+const (
+	byTags    = "tags_id <> 0 AND tags_id"
+	byProfile = "profile_id"
+)
 
 // gather picks the sites with certain keys and sorts them.
 func (s *Store) gather(ctx context.Context, f watcher.SiteFilter, sel selection, column string, keys []int64) (origins []string, err error) {

@@ -36,7 +36,7 @@ CREATE TABLE sites (
 );
 CREATE INDEX sites_due ON sites (next_check_at) WHERE active = 1;
 CREATE INDEX sites_standing ON sites (state, profile_id) WHERE active = 1;
-CREATE INDEX sites_tags ON sites (tags_id) WHERE active = 1 AND tags_id <> 0;
+CREATE INDEX sites_tags ON sites (tags_id) WHERE tags_id <> 0;
 -- Holds all that a walk along the origins looks at.
 CREATE INDEX sites_walk ON sites (origin, state, phase, profile_id, agents_id, tags_id) WHERE active = 1;
 
@@ -85,6 +85,7 @@ CREATE TABLE changes (
 ) {{clustered}};
 CREATE INDEX changes_site ON changes (site_id, id);
 CREATE INDEX changes_agents ON changes (agents_id, id);
+CREATE INDEX changes_kind ON changes (kind, id);
 
 -- The outbox.
 CREATE TABLE receivers (
