@@ -35,10 +35,14 @@ func (s *Server) agent(token string) diff.Agent {
 
 // lastPolicy is the text of the last good policy, nil when there is none.
 func (s *Server) lastPolicy(ctx context.Context, site watcher.Site) ([]byte, error) {
+	return lastPolicy(ctx, s.deps.Store, site)
+}
+
+func lastPolicy(ctx context.Context, from watcher.Bodies, site watcher.Site) ([]byte, error) {
 	if site.Readable != fetch.Policy || site.Body.IsZero() {
 		return nil, nil
 	}
-	text, err := s.deps.Store.Body(ctx, site.Body)
+	text, err := from.Body(ctx, site.Body)
 	if errors.Is(err, watcher.ErrNotFound) {
 		return nil, fmt.Errorf("the last good policy of %s is missing from the store: %s", site.Origin, site.Body)
 	}
@@ -59,18 +63,12 @@ func (s *Server) accessNow(ctx context.Context, site watcher.Site, token string)
 			return a.Access, nil
 		}
 	}
-	p, err := s.permission(ctx, site, token, "/", s.deps.Now())
-	return diff.Access{Level: p.Access, Source: p.Source}, err
-}
-
-// permission is the gate: may the agent fetch the path, the site being as
-// given?
-func (s *Server) permission(ctx context.Context, site watcher.Site, token, path string, now time.Time) (watcher.Permission, error) {
 	text, err := s.lastPolicy(ctx, site)
 	if err != nil {
-		return watcher.Permission{}, err
+		return diff.Access{}, err
 	}
-	return watcher.Gate(site, text, s.agent(token), path, now, s.deps.Judge.Settings().Semantics), nil
+	p := watcher.Gate(site, text, s.agent(token), "/", s.deps.Now(), s.deps.Judge.Settings().Semantics)
+	return diff.Access{Level: p.Access, Source: p.Source}, nil
 }
 
 // overdue reports a site that no check finished for in 24 hours.

@@ -113,7 +113,7 @@ func (s *Server) apiAccess(api huma.API) {
 			Content: map[string]*huma.MediaType{"application/json": {Schema: either}, "text/csv": {Schema: &huma.Schema{Type: huma.TypeString}}}}},
 	}, func(ctx context.Context, in *accessInput) (*struct{ Body any }, error) {
 		if in.Site != "" && in.Agent != "" {
-			v, err := s.verdict(ctx, question{Site: in.Site, Agent: in.Agent, Path: in.Path, At: &in.At})
+			v, err := newGate(s).verdict(ctx, question{Site: in.Site, Agent: in.Agent, Path: in.Path, At: &in.At})
 			if err != nil {
 				return nil, err
 			}
@@ -136,8 +136,9 @@ func (s *Server) apiAccess(api huma.API) {
 	}) (*repliesOutput, error) {
 		out := &repliesOutput{}
 		out.Body.Data = make([]reply, len(in.Body.Questions))
+		gate := newGate(s)
 		for i, q := range in.Body.Questions {
-			v, err := s.verdict(ctx, q)
+			v, err := gate.verdict(ctx, q)
 			if err == nil {
 				out.Body.Data[i].verdict = v
 				continue
@@ -150,40 +151,6 @@ func (s *Server) apiAccess(api huma.API) {
 		}
 		return out, nil
 	})
-}
-
-// verdict answers one question.
-func (s *Server) verdict(ctx context.Context, q question) (*verdict, error) {
-	site, err := s.findSite(ctx, q.Site, "")
-	if err != nil {
-		return nil, err
-	}
-	path := q.Path
-	if path == "" {
-		path = "/"
-	}
-	if !strings.HasPrefix(path, "/") {
-		return nil, badRequest("A path begins with /, like /news?page=2.")
-	}
-	now := s.deps.Now()
-	v := &verdict{Site: site.Origin, Agent: s.agent(q.Agent).Token, Path: path}
-	if q.At != nil && !q.At.IsZero() {
-		v.At = never(q.At.Time)
-		if q.At.After(now) {
-			return nil, badRequest("What will hold later nobody knows: at lies in the future.")
-		}
-		now = q.At.Time
-		if site, err = s.siteAt(ctx, site, now); err != nil {
-			return nil, err
-		}
-	}
-	p, err := s.permission(ctx, site, q.Agent, path, now)
-	if err != nil {
-		return nil, err
-	}
-	v.Allowed, v.Access, v.State, v.Source, v.Rule, v.Line = p.Allowed, p.Access, p.State, p.Source, p.Rule, p.Line
-	v.ObservedAt, v.Stale = never(p.ObservedAt), p.Stale
-	return v, nil
 }
 
 // accessRows lists what holds, by site and then in the order in which agents

@@ -76,7 +76,7 @@ func (s *Server) writeFeed(w http.ResponseWriter, r *http.Request, changes []wat
 	if q := query(r); q != "" {
 		feed.ID += ":" + q[1:]
 	}
-	updated := time.Time{}
+	updated := time.Unix(0, 0) // of an empty feed
 	for _, c := range changes {
 		if c.At.After(updated) {
 			updated = c.At

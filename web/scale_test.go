@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -43,6 +44,7 @@ func TestPagesStayQuickOverManySites(t *testing.T) {
 	}
 	for name, target := range targets {
 		var took []time.Duration
+		spent := cpu(t)
 		for range 200 {
 			path := target(rnd)
 			begin := time.Now()
@@ -54,12 +56,21 @@ func TestPagesStayQuickOverManySites(t *testing.T) {
 		}
 		slices.Sort(took)
 		p50, p99 := took[len(took)/2], took[len(took)*99/100]
-		t.Logf("%-22s p50 %8v  p99 %8v  max %8v", name, p50.Round(10*time.Microsecond), p99.Round(10*time.Microsecond), took[len(took)-1].Round(10*time.Microsecond))
+		t.Logf("%-17s cpu %8v  p50 %8v  p99 %8v  max %8v", name, (cpu(t)-spent)/200, p50.Round(10*time.Microsecond), p99.Round(10*time.Microsecond), took[len(took)-1].Round(10*time.Microsecond))
 		if p99 > latencyBudget {
 			t.Errorf("%s: 99 %% within %v, want %v", name, p99, latencyBudget)
 		}
 	}
 	manyClients(t, w, targets)
+}
+
+// cpu is what this process has used so far.
+func cpu(t *testing.T) time.Duration {
+	var u syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
+		t.Fatal(err)
+	}
+	return (time.Duration(u.Utime.Nano()) + time.Duration(u.Stime.Nano())).Round(10 * time.Microsecond)
 }
 
 // manyClients asks from 50 clients at once: no errors, memory flat.
@@ -118,6 +129,7 @@ func manySites(t *testing.T, n int) (*world, []look) {
 	}
 	start := time.Now()
 	w := newWorld(t, web.Settings{Version: "test"}, sites, begin)
+	var err error
 	var variants []look
 	tokens := []string{"GPTBot", "CCBot", "ClaudeBot", "Bytespider", "Amazonbot", "PerplexityBot", "Google-Extended", "Applebot-Extended", "Diffbot", "cohere-ai"}
 	for v := range 600 {
@@ -139,6 +151,11 @@ func manySites(t *testing.T, n int) (*world, []look) {
 		}
 	}
 	t.Logf("%d looks recorded in %v", 2*n, time.Since(start).Round(time.Second))
+	start = time.Now()
+	w.server, err = web.New(web.Settings{Version: "test"}, web.Deps{Store: w.store, Judge: w.judge, Now: func() time.Time { return today.Add(time.Since(start)) }})
+	if err != nil {
+		t.Fatal(err)
+	}
 	return w, variants
 }
 

@@ -95,9 +95,10 @@ func (w *world) live(t testing.TB, looks []look) {
 	t.Helper()
 	slices.SortStableFunc(looks, func(a, b look) int { return a.out.At.Compare(b.out.At) })
 	for len(looks) > 0 {
-		// A batch is one transaction: no site twice.
+		// A batch is one transaction: no site twice, and never two days.
 		n, met := 0, map[string]bool{}
-		for n < len(looks) && n < 500 && !met[looks[n].origin] {
+		day := looks[0].out.At.Truncate(24 * time.Hour)
+		for n < len(looks) && n < 500 && !met[looks[n].origin] && looks[n].out.At.Truncate(24*time.Hour).Equal(day) {
 			met[looks[n].origin] = true
 			n++
 		}
