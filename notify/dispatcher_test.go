@@ -38,7 +38,7 @@ func TestChangesThatSayTheSameAreOneMessage(t *testing.T) {
 		}
 		time.Sleep(2 * time.Second)
 		want := []string{
-			"312 sites now block GPTBot, CCBot, ClaudeBot and 2 more: Cloudflare-managed rules",
+			"312 sites now block GPTBot and 4 more: Cloudflare-managed rules",
 			"GPTBot now blocked on site320.example",
 		}
 		if got := box.titles(); !slices.Equal(got, want) {

@@ -105,7 +105,7 @@ func signalNames(list []diff.SignalChange) string {
 			names = append(names, name)
 		}
 	}
-	return listed(names, maxAgentsInTitle)
+	return inTitle(names)
 }
 
 // signalName writes a preference line's name as its specification does.
@@ -128,7 +128,7 @@ func crawlDelayVerdict(list []diff.CrawlDelayChange) verdict {
 	for _, d := range list {
 		names = append(names, agentName(d.Agent))
 	}
-	who := listed(names, maxAgentsInTitle)
+	who := inTitle(names)
 	if len(list) == 1 && list[0].After != nil {
 		to := seconds(list[0].After)
 		return on("crawl delay of "+who+" now "+to, "now ask "+who+" for a crawl delay of "+to)
@@ -340,6 +340,14 @@ func listed(names []string, n int) string {
 		s += fmt.Sprintf(" and %s more", thousands(rest))
 	}
 	return s
+}
+
+// inTitle names up to maxAgentsInTitle; of more, the first and how many more.
+func inTitle(names []string) string {
+	if len(names) <= maxAgentsInTitle {
+		return strings.Join(names, ", ")
+	}
+	return names[0] + " and " + thousands(len(names)-1) + " more"
 }
 
 func count(n int, what string) string {

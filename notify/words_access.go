@@ -53,18 +53,18 @@ func (o outcome) weight() int {
 	return 4
 }
 
-func (o outcome) names(n int) string {
+func (o outcome) names() []string {
 	names := make([]string, len(o.agents))
 	for i, a := range o.agents {
 		names[i] = agentName(a.Agent)
 	}
-	return listed(names, n)
+	return names
 }
 
 // phrase says what happened to the agents, for one site ("GPTBot now
 // blocked") and for many ("now block GPTBot").
 func (o outcome) phrase() (one, many string) {
-	who := o.names(maxAgentsInTitle)
+	who := inTitle(o.names())
 	switch {
 	case o.before == o.after && o.direction == diff.Tightened:
 		return who + " may fetch less", "let " + who + " fetch less"
@@ -152,10 +152,10 @@ func accessDetails(c watcher.Change, others []diff.AgentChange) []Section {
 	}
 	var lines []Line
 	if len(rest) > 0 {
-		lines = append(lines, Line{plain("More changes: " + outcome{agents: rest}.names(maxAgentsListed))})
+		lines = append(lines, Line{plain("More changes: " + listed(outcome{agents: rest}.names(), maxAgentsListed))})
 	}
 	if len(others) > 0 {
-		lines = append(lines, Line{plain("Other agents changed too: " + outcome{agents: others}.names(maxAgentsListed))})
+		lines = append(lines, Line{plain("Other agents changed too: " + listed(outcome{agents: others}.names(), maxAgentsListed))})
 	}
 	if lines != nil {
 		sections = append(sections, Section{Lines: lines})
@@ -165,7 +165,7 @@ func accessDetails(c watcher.Change, others []diff.AgentChange) []Section {
 
 // outcomeSection has who, before and after, and the lines that decide.
 func outcomeSection(o outcome) Section {
-	s := Section{Heading: headingOf(o), Lines: []Line{{plain(o.names(maxAgentsListed))}}}
+	s := Section{Heading: headingOf(o), Lines: []Line{{plain(listed(o.names(), maxAgentsListed))}}}
 	s.Lines = append(s.Lines, Line{plain(transition(o))})
 	entries := deciding(o.agents)
 	for i, e := range entries {

@@ -20,7 +20,8 @@ const (
 	maxPause      = 5 * time.Minute  // between attempts at one failing receiver
 	maxRetryAfter = time.Hour        // a receiver that asks for more is asked again after this
 	idlePoll      = 10 * time.Second // looks at the outbox without being poked
-	leaseTime     = time.Minute
+	leaseTime     = 15 * time.Second // beyond the timeout of an attempt; another machine takes over after it
+	settleTime    = time.Minute      // for recording what became of a message
 	groupsPerLook = 100
 	eachPerLook   = 50
 	// A group that keeps growing is held until it rests for group_wait, at
@@ -407,7 +408,7 @@ func (w *worker) giveUp(sel Selection, se *SendError, now time.Time) error {
 
 // settle is not interrupted by a shutdown: the message is out.
 func (w *worker) settle(sel Selection, s Settlement) error {
-	ctx, cancel := context.WithTimeout(context.Background(), leaseTime)
+	ctx, cancel := context.WithTimeout(context.Background(), settleTime)
 	defer cancel()
 	s.State = w.state
 	if err := w.outbox.Settle(ctx, sel, s); err != nil {
