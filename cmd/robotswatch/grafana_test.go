@@ -1,0 +1,194 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/robotswatch/robotswatch/internal/simweb"
+)
+
+// TestEveryPanelOfTheDashboardHasData runs a daemon over sites that change,
+// lets a real Prometheus scrape it, and asks every query of the dashboard.
+func TestEveryPanelOfTheDashboardHasData(t *testing.T) {
+	prometheus, err := exec.LookPath("prometheus")
+	if testing.Short() || err != nil {
+		t.Skip("Prometheus is not installed, or the run is short")
+	}
+	dir := t.TempDir()
+	daemon := startDaemonToScrape(t, dir)
+	api := startPrometheus(t, prometheus, dir, daemon)
+
+	var queries []string
+	var dashboard struct {
+		Panels []struct {
+			Title   string
+			Targets []struct{ Expr string }
+		}
+		Annotations struct{ List []struct{ Expr string } }
+	}
+	b, err := os.ReadFile("../../deploy/grafana/robotswatch.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := json.Unmarshal(b, &dashboard); err != nil {
+		t.Fatal(err)
+	}
+	// rate and increase need a few scrapes with changes between them.
+	variables := strings.NewReplacer("$__rate_interval", "30s", "$job", "robotswatch", "$agent", ".*", "[7d]", "[30s]", "[2m]", "[30s]")
+	for _, p := range dashboard.Panels {
+		for _, target := range p.Targets {
+			queries = append(queries, variables.Replace(target.Expr))
+		}
+	}
+	if len(queries) < 20 {
+		t.Fatalf("only %d queries", len(queries))
+	}
+	for _, a := range dashboard.Annotations.List {
+		if _, err := ask(api, variables.Replace(a.Expr)); err != nil {
+			t.Errorf("annotation: %v", err)
+		}
+	}
+	deadline := time.Now().Add(90 * time.Second)
+	for len(queries) > 0 {
+		var empty []string
+		for _, q := range queries {
+			n, err := ask(api, q)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if n == 0 {
+				empty = append(empty, q)
+			}
+		}
+		if queries = empty; len(queries) > 0 && time.Now().After(deadline) {
+			t.Fatalf("no data for\n%s", strings.Join(queries, "\n"))
+		}
+		time.Sleep(time.Second) // between two looks at another program
+	}
+}
+
+func startDaemonToScrape(t *testing.T, dir string) (address string) {
+	t.Helper()
+	web, err := simweb.New()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { web.Close() })
+	address = freeAddress(t)
+	config := fmt.Sprintf(`
+[store]
+url = "sqlite:%s"
+[schedule]
+default = "@every 1s"
+[fetch]
+proxy = "%s"
+allow_private_networks = true
+[server]
+listen = %q
+[agents]
+watch = ["GPTBot", "CCBot"]
+[[receivers]]
+name = "log"
+type = "log"
+`, filepath.Join(dir, "scraped.db"), web.ProxyURL(), address)
+	for i := range 3 {
+		host := fmt.Sprintf("site%d.example", i)
+		config += fmt.Sprintf("[[sites]]\nurl = \"http://%s\"\n", host)
+		var scenes []simweb.Scene
+		for k := range 500 {
+			scenes = append(scenes, simweb.Text(fmt.Sprintf("User-agent: *\nDisallow: /%d/\n\nUser-agent: GPTBot\nDisallow: /\n", k)).For(2))
+		}
+		web.Play(host, scenes...)
+	}
+	file := filepath.Join(dir, "config.toml")
+	if err := os.WriteFile(file, []byte(config), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	binary := filepath.Join(dir, "robotswatch")
+	if out, err := exec.Command("go", "build", "-o", binary, ".").CombinedOutput(); err != nil {
+		t.Fatalf("build: %v\n%s", err, out)
+	}
+	runUntilTheEnd(t, exec.Command(binary, "--config", file, "run"))
+	return address
+}
+
+func startPrometheus(t *testing.T, binary, dir, daemon string) (api string) {
+	t.Helper()
+	file := filepath.Join(dir, "prometheus.yml")
+	config := fmt.Sprintf("global: {scrape_interval: 1s}\nscrape_configs:\n  - job_name: robotswatch\n    static_configs: [{targets: [%q]}]\n", daemon)
+	if err := os.WriteFile(file, []byte(config), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	address := freeAddress(t)
+	runUntilTheEnd(t, exec.Command(binary, "--config.file="+file, "--storage.tsdb.path="+filepath.Join(dir, "tsdb"), "--web.listen-address="+address))
+	api = "http://" + address
+	for range 200 {
+		if r, err := http.Get(api + "/-/ready"); err == nil {
+			r.Body.Close()
+			if r.StatusCode == 200 {
+				return api
+			}
+		}
+		time.Sleep(100 * time.Millisecond) // until another program is up
+	}
+	t.Fatal("Prometheus did not start")
+	return ""
+}
+
+// ask gives how many series a query finds.
+func ask(api, query string) (int, error) {
+	r, err := http.Get(api + "/api/v1/query?query=" + url.QueryEscape(query))
+	if err != nil {
+		return 0, err
+	}
+	defer r.Body.Close()
+	var answer struct {
+		Status, Error string
+		Data          struct{ Result []any }
+	}
+	if err := json.NewDecoder(r.Body).Decode(&answer); err != nil {
+		return 0, err
+	}
+	if answer.Status != "success" {
+		return 0, fmt.Errorf("%s: %s", query, answer.Error)
+	}
+	return len(answer.Data.Result), nil
+}
+
+func freeAddress(t *testing.T) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	return l.Addr().String()
+}
+
+func runUntilTheEnd(t *testing.T, cmd *exec.Cmd) {
+	t.Helper()
+	var log strings.Builder
+	cmd.Stderr = &log
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
+			t.Errorf("%s had ended: %v", cmd.Path, err)
+		}
+		cmd.Wait() // its exit code is not what this is about
+		if t.Failed() {
+			t.Logf("%s\n%.3000s", cmd.Path, log.String())
+		}
+	})
+}
