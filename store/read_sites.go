@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/robotswatch/robotswatch/diff"
-	"github.com/robotswatch/robotswatch/fetch"
 	"github.com/robotswatch/robotswatch/watcher"
 )
 
@@ -31,7 +30,7 @@ const (
 // so whether the page is found sooner by walking along the origins or by
 // picking the few that match.
 func (s *Store) Sites(ctx context.Context, f watcher.SiteFilter) (page []watcher.Site, err error) {
-	if f.Limit <= 0 || f.Origin != "" || f.Tag == "" && f.State == "" && f.Agent == "" {
+	if f.Limit <= 0 || f.Origin != "" || f.Tag == "" && f.State == "" && f.Agent == "" && f.CheckedBefore.IsZero() {
 		return s.allSites(ctx, f)
 	}
 	sel, err := s.selection(ctx, f)
@@ -39,19 +38,19 @@ func (s *Store) Sites(ctx context.Context, f watcher.SiteFilter) (page []watcher
 		return nil, fmt.Errorf("sites: %w", err)
 	}
 	var origins []string
-	walk := f.Limit * sel.all / max(sel.sites, 1)
-	if f.Tag == "" {
-		sel.tagged = sel.all
+	late, few, err := s.late(ctx, f, sel)
+	if err != nil {
+		return nil, fmt.Errorf("sites: %w", err)
 	}
-	switch {
+	switch walk := f.Limit * sel.all / max(sel.sites, 1); {
 	case sel.sites == 0:
 		return nil, nil
-	case walk <= min(sel.tagged, sel.alike) || min(sel.tagged, sel.alike) > gatherLimit:
+	case few:
+		origins = late
+	case walk <= sel.sites || sel.sites > gatherLimit:
 		origins, err = s.walk(ctx, f, sel)
-	case sel.tagged <= sel.alike:
-		origins, err = s.gather(ctx, f, sel, byTags, sel.tagSets())
 	default:
-		origins, err = s.gather(ctx, f, sel, byProfile, sel.profiles())
+		origins, err = s.gather(ctx, f, sel)
 	}
 	if err == nil {
 		page, err = s.sitesNamed(ctx, origins)
@@ -75,27 +74,18 @@ func (s *Store) allSites(ctx context.Context, f watcher.SiteFilter) ([]watcher.S
 
 // selection is the standings that a filter selects.
 type selection struct {
-	keys   map[standing]bool
-	sites  int // that stand so
-	tagged int // with one of their lists of tags, however they stand
-	alike  int // with one of their states and profiles, whatever their tags
-	all    int // active ones
+	keys  map[standing]bool
+	sites int // that stand so
+	all   int // active ones
 }
 
-func (sel selection) tagSets() []int64 {
-	return distinct(sel.keys, func(k standing) int64 { return k.tags })
-}
-
-func (sel selection) profiles() []int64 {
-	return distinct(sel.keys, func(k standing) int64 { return k.profile })
-}
-
-func distinct(keys map[standing]bool, of func(standing) int64) []int64 {
-	set := map[int64]bool{}
-	for k := range keys {
-		set[of(k)] = true
+// places are where the selected sites stand.
+func (sel selection) places() []place {
+	set := map[place]bool{}
+	for k := range sel.keys {
+		set[place{k.state, k.profile, k.tags}] = true
 	}
-	return slices.Sorted(maps.Keys(set))
+	return slices.Collect(maps.Keys(set))
 }
 
 // selection finds the standings that match state, tag and access.
@@ -105,7 +95,6 @@ func (s *Store) selection(ctx context.Context, f watcher.SiteFilter) (sel select
 	if err != nil {
 		return sel, err
 	}
-	tags, profiles := map[int64]bool{}, map[int64]bool{}
 	verdicts := map[standing]bool{} // access does not depend on tags
 	for k, n := range counts {
 		sel.all += n
@@ -133,15 +122,6 @@ func (s *Store) selection(ctx context.Context, f watcher.SiteFilter) (sel select
 		if holds {
 			sel.keys[k] = true
 			sel.sites += n
-			tags[k.tags], profiles[k.profile] = true, true
-		}
-	}
-	for k, n := range counts {
-		if tags[k.tags] {
-			sel.tagged += n
-		}
-		if profiles[k.profile] {
-			sel.alike += n
 		}
 	}
 	return sel, nil
@@ -198,24 +178,20 @@ func matches(f watcher.SiteFilter, a diff.Access) bool {
 	return (f.Access == "" || f.Access == a.Level) && (f.Source == "" || f.Source == a.Source)
 }
 
-// rest is what a filter asks beyond standings, as SQL. $1 is the origin that
-// the page comes after.
-func rest(f watcher.SiteFilter) (where string, args []any) {
-	where, args = "active = 1 AND origin > $1", []any{f.After}
-	arg := func(condition string, v any) {
-		args = append(args, v)
-		where += fmt.Sprintf(" AND "+condition, len(args))
-	}
+// rest is what a filter asks beyond standings, of the sites after an origin.
+func rest(f watcher.SiteFilter) *where {
+	c := conditionsOf("sites.active = 1")
+	c.add("sites.origin > %s", f.After)
 	if f.Search != "" {
-		arg("{{find}}(origin, $%d) > 0", strings.ToLower(f.Search))
+		c.add("{{find}}(sites.origin, %s) > 0", strings.ToLower(f.Search))
 	}
 	if !f.CheckedBefore.IsZero() {
 		since := toMillis(f.CheckedBefore)
-		arg("next_check_at < $%d", toMillis(f.CheckedBefore.Add(watcher.MaxGap)))
-		arg("last_check_at < $%d", since)
-		arg("(last_check_at > 0 OR state_since < $%d)", since)
+		c.add("sites.next_check_at < %s", toMillis(f.CheckedBefore.Add(watcher.MaxGap)))
+		c.add("sites.last_check_at < %s", since)
+		c.add("(sites.last_check_at > 0 OR sites.state_since < %s)", since)
 	}
-	return where, args
+	return c
 }
 
 // stands is a site with what it is counted by.
@@ -224,8 +200,8 @@ type stands struct {
 	standing
 }
 
-func (s *Store) queryStands(ctx context.Context, where string, args ...any) (list []stands, err error) {
-	rows, err := s.Query(ctx, "SELECT origin, "+standingColumns+" FROM sites WHERE "+where, args...)
+func (s *Store) queryStands(ctx context.Context, c *where, order string) (list []stands, err error) {
+	rows, err := s.Query(ctx, "SELECT origin, "+standingColumns+" FROM sites WHERE "+c.sql()+order, c.args...)
 	if err != nil {
 		return nil, err
 	}
@@ -241,8 +217,7 @@ func (s *Store) queryStands(ctx context.Context, where string, args ...any) (lis
 // walk looks along the origins until the page is full.
 func (s *Store) walk(ctx context.Context, f watcher.SiteFilter, sel selection) (origins []string, err error) {
 	for {
-		where, args := rest(f)
-		chunk, err := s.queryStands(ctx, where+fmt.Sprintf(" ORDER BY origin LIMIT %d", walkChunk), args...)
+		chunk, err := s.queryStands(ctx, rest(f), fmt.Sprintf(" ORDER BY origin LIMIT %d", walkChunk))
 		if err != nil {
 			return nil, err
 		}
@@ -260,38 +235,39 @@ func (s *Store) walk(ctx context.Context, f watcher.SiteFilter, sel selection) (
 	}
 }
 
-// keysAtOnce is how many keys one query names.
-const keysAtOnce = 400
+// late picks the sites that a filter selects by CheckedBefore, unless they are
+// many: it goes by the times that are due, not by origins.
+func (s *Store) late(ctx context.Context, f watcher.SiteFilter, sel selection) (origins []string, few bool, err error) {
+	if f.CheckedBefore.IsZero() {
+		return nil, false, nil
+	}
+	list, err := s.queryStands(ctx, rest(f), fmt.Sprintf(" ORDER BY next_check_at LIMIT %d", gatherLimit))
+	for _, r := range list {
+		if sel.keys[r.standing] {
+			origins = append(origins, r.origin)
+		}
+	}
+	slices.Sort(origins)
+	return origins[:min(len(origins), f.Limit)], len(list) < gatherLimit, err
+}
 
-// What gather looks up; the first is worded as the index of tags is.
 const (
-	byTags    = "tags_id <> 0 AND tags_id"
-	byProfile = "profile_id"
+	placesAtOnce = 100 // that one condition names
+	namesAtOnce  = 400
 )
 
-// gather picks the sites with certain keys and sorts them.
-func (s *Store) gather(ctx context.Context, f watcher.SiteFilter, sel selection, column string, keys []int64) (origins []string, err error) {
-	states := map[fetch.State]bool{}
-	for k := range sel.keys {
-		states[k.state] = true
-	}
-	for part := range slices.Chunk(keys, keysAtOnce) {
-		for state := range states {
-			where, args := rest(f)
-			marks := make([]string, len(part))
-			for i, k := range part {
-				args = append(args, k)
-				marks[i] = fmt.Sprintf("$%d", len(args))
-			}
-			args = append(args, string(state))
-			list, err := s.queryStands(ctx, where+fmt.Sprintf(" AND %s IN (%s) AND state = $%d", column, strings.Join(marks, ", "), len(args)), args...)
-			if err != nil {
-				return nil, err
-			}
-			for _, r := range list {
-				if sel.keys[r.standing] {
-					origins = append(origins, r.origin)
-				}
+// gather picks the sites where the selected ones stand, and sorts them.
+func (s *Store) gather(ctx context.Context, f watcher.SiteFilter, sel selection) (origins []string, err error) {
+	for some := range slices.Chunk(sel.places(), placesAtOnce) {
+		c := rest(f)
+		c.at(some)
+		list, err := s.queryStands(ctx, c, "")
+		if err != nil {
+			return nil, err
+		}
+		for _, r := range list {
+			if sel.keys[r.standing] {
+				origins = append(origins, r.origin)
 			}
 		}
 	}
@@ -301,12 +277,10 @@ func (s *Store) gather(ctx context.Context, f watcher.SiteFilter, sel selection,
 
 // sitesNamed reads whole sites, in order of origin.
 func (s *Store) sitesNamed(ctx context.Context, origins []string) (page []watcher.Site, err error) {
-	for part := range slices.Chunk(origins, keysAtOnce) {
-		marks, args := make([]string, len(part)), make([]any, len(part))
-		for i, o := range part {
-			marks[i], args[i] = fmt.Sprintf("$%d", i+1), o
-		}
-		sites, err := s.querySites(ctx, s, "SELECT "+siteColumns+" FROM sites WHERE origin IN ("+strings.Join(marks, ", ")+")", args...)
+	for part := range slices.Chunk(origins, namesAtOnce) {
+		var c where
+		c.in("sites.origin", part)
+		sites, err := s.querySites(ctx, s, "SELECT "+siteColumns+" FROM sites WHERE "+c.sql(), c.args...)
 		if err != nil {
 			return nil, err
 		}

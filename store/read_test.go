@@ -1,9 +1,7 @@
 package store
 
 import (
-	"fmt"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
@@ -77,12 +75,8 @@ func TestPagesOfSitesEqualAWalk(t *testing.T) {
 				find func() ([]string, error)
 			}{
 				{"walk", func() ([]string, error) { return s.walk(rt.Context(), f, sel) }},
-				{"tags", func() ([]string, error) { return s.gather(rt.Context(), f, sel, byTags, sel.tagSets()) }},
-				{"profiles", func() ([]string, error) { return s.gather(rt.Context(), f, sel, byProfile, sel.profiles()) }},
+				{"gather", func() ([]string, error) { return s.gather(rt.Context(), f, sel) }},
 			} {
-				if way.name == "tags" && f.Tag == "" {
-					continue
-				}
 				if got, err := way.find(); err != nil || !slices.Equal(got, want) {
 					rt.Fatalf("%s of %+v\ngot  %v, %v\nwant %v", way.name, f, got, err, want)
 				}
@@ -124,47 +118,6 @@ func TestSinceWhenAndWhatIsOwed(t *testing.T) {
 		}
 		if dead, err := s.Owed(t.Context(), notify.StatusDead, 10); err != nil || len(dead) != 0 {
 			t.Errorf("dead %+v (%v)", dead, err)
-		}
-	})
-}
-
-// A filter gives the same changes whether few match or many.
-func TestChangesByTagAndAgentHoweverManyMatch(t *testing.T) {
-	onBoth(t, func(t *testing.T, url string) {
-		s := open(t, url)
-		list := siteConfigs(3)
-		list[0].Tags, list[1].Tags = []string{"eu", "news"}, []string{"eu"}
-		resync(t, s, list)
-		for i, c := range list {
-			r := unchanged(claimOne(t, s, c.Origin), t0)
-			change(&r, fmt.Sprintf("01J0000000000000000000000%d", i))
-			if i == 2 {
-				r.Changes[0].Change.Agents[0].Agent = "CCBot"
-			}
-			record(t, s, r)
-		}
-		for _, tc := range []struct {
-			f    watcher.ChangeFilter
-			want int
-		}{
-			{watcher.ChangeFilter{Tag: "eu"}, 2}, {watcher.ChangeFilter{Tag: "news"}, 1}, {watcher.ChangeFilter{Tag: "none"}, 0},
-			{watcher.ChangeFilter{Agent: "gptbot"}, 2}, {watcher.ChangeFilter{Agent: "CCBot", Tag: "eu"}, 0}, {watcher.ChangeFilter{Agent: "CCBot"}, 1},
-		} {
-			got, err := s.Changes(t.Context(), tc.f)
-			if err != nil || len(got) != tc.want {
-				t.Errorf("%+v: %d changes (%v), want %d", tc.f, len(got), err, tc.want)
-			}
-			for _, few := range []bool{true, false} {
-				condition, member := tagCondition(few), tc.f.Tag
-				if tc.f.Agent != "" {
-					condition, member = agentCondition(few), strings.ToLower(tc.f.Agent)
-				}
-				if n := count(t, s, "SELECT count(*) FROM changes WHERE "+fmt.Sprintf(condition, 1), joinSet([]string{member})); tc.f.Agent == "" || tc.f.Tag == "" {
-					if n != tc.want {
-						t.Errorf("%+v, few %v: %d changes, want %d", tc.f, few, n, tc.want)
-					}
-				}
-			}
 		}
 	})
 }

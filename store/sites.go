@@ -144,32 +144,18 @@ func (s *Store) WalkSites(ctx context.Context, f watcher.SiteFilter) iter.Seq2[w
 // sitesPage reads the next page in order of origin, narrowed by what the
 // database can see; next is "" at the end.
 func (s *Store) sitesPage(ctx context.Context, f watcher.SiteFilter, size int) (page []watcher.Site, next string, err error) {
-	where := []string{"sites.active = 1", "sites.origin > $1"}
-	args := []any{f.After}
-	arg := func(condition string, v any) {
-		args = append(args, v)
-		where = append(where, fmt.Sprintf(condition, len(args)))
-	}
+	c := rest(f)
 	if f.Origin != "" {
-		arg("sites.origin = $%d", f.Origin)
-	}
-	if f.Search != "" {
-		arg("{{find}}(sites.origin, $%d) > 0", strings.ToLower(f.Search))
+		c.add("sites.origin = %s", f.Origin)
 	}
 	if f.State != "" {
-		arg("sites.state = $%d", string(f.State))
+		c.add("(sites.state || '') = %s", string(f.State)) // no index of it: the order is that of origins
 	}
 	if f.Tag != "" {
-		arg("sites.tags_id IN (SELECT id FROM sets WHERE {{find}}(members, $%d) > 0)", joinSet([]string{f.Tag}))
+		c.add("sites.tags_id IN (SELECT id FROM sets WHERE {{find}}(members, %s) > 0)", joinSet([]string{f.Tag}))
 	}
-	if !f.CheckedBefore.IsZero() {
-		since := toMillis(f.CheckedBefore)
-		arg("sites.next_check_at < $%d", toMillis(f.CheckedBefore.Add(watcher.MaxGap)))
-		arg("sites.last_check_at < $%d", since)
-		arg("(sites.last_check_at > 0 OR sites.state_since < $%d)", since)
-	}
-	page, err = s.querySites(ctx, s, "SELECT "+siteColumns+" FROM sites WHERE "+strings.Join(where, " AND ")+
-		fmt.Sprintf(" ORDER BY sites.origin LIMIT %d", size), args...)
+	page, err = s.querySites(ctx, s, "SELECT "+siteColumns+" FROM sites WHERE "+c.sql()+
+		fmt.Sprintf(" ORDER BY sites.origin LIMIT %d", size), c.args...)
 	if len(page) == size {
 		next = page[len(page)-1].Origin
 	}

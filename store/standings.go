@@ -78,7 +78,7 @@ func (s *Store) recordStandings(ctx context.Context, tx *Tx, kept []*outcome) er
 // texts of what is interned.
 type joinedRow struct {
 	st                 watcher.Standing
-	day                int64
+	extra              int64 // a column of the caller's choice
 	profileID          int64
 	agentsID           sql.NullInt64
 	profileText, agent sql.NullString
@@ -90,7 +90,7 @@ const (
 		WHERE k.sites <> 0 AND ($1 = '' OR k.tags_id IN (SELECT id FROM sets WHERE {{find}}(members, $1) > 0))`
 )
 
-// queryJoined runs a query with joinedColumns and the day.
+// queryJoined runs a query with joinedColumns and one more.
 func (s *Store) queryJoined(ctx context.Context, query string, args ...any) ([]joinedRow, error) {
 	rows, err := s.Query(ctx, query, args...)
 	if err != nil {
@@ -100,7 +100,7 @@ func (s *Store) queryJoined(ctx context.Context, query string, args ...any) ([]j
 	if err := each(rows, func(scan Scan) error {
 		var r joinedRow
 		var ph phase
-		if err := scan(&r.st.State, &ph, &r.st.Sites, &r.profileID, &r.profileText, &r.agentsID, &r.agent, &r.day); err != nil {
+		if err := scan(&r.st.State, &ph, &r.st.Sites, &r.profileID, &r.profileText, &r.agentsID, &r.agent, &r.extra); err != nil {
 			return err
 		}
 		r.st.Tentative, r.st.Aged = ph == tentative, ph == aged
@@ -167,7 +167,7 @@ func (s *Store) StandingMoves(ctx context.Context, tag string) iter.Seq2[watcher
 				return
 			}
 			for _, r := range page {
-				if !yield(watcher.StandingMove{Day: fromMillis(r.day * dayMillis), Standing: r.st}, nil) {
+				if !yield(watcher.StandingMove{Day: fromMillis(r.extra * dayMillis), Standing: r.st}, nil) {
 					return
 				}
 			}

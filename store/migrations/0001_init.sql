@@ -35,10 +35,7 @@ CREATE TABLE sites (
     lease_token    BIGINT NOT NULL DEFAULT 0
 );
 CREATE INDEX sites_due ON sites (next_check_at) WHERE active = 1;
-CREATE INDEX sites_standing ON sites (state, profile_id) WHERE active = 1;
-CREATE INDEX sites_tags ON sites (tags_id) WHERE tags_id <> 0;
--- Holds all that a walk along the origins looks at.
-CREATE INDEX sites_walk ON sites (origin, state, phase, profile_id, agents_id, tags_id) WHERE active = 1;
+CREATE INDEX sites_standing ON sites (state, profile_id, tags_id) WHERE active = 1;
 
 -- Bodies are shared by all sites.
 CREATE TABLE bodies (
