@@ -24,7 +24,7 @@ const (
 // Message is one thing to be told to one receiver.
 type Message struct {
 	Kind     MessageKind
-	ID       string // stable over retries: of its first change; "" for notices
+	ID       string // stable over retries: that of its first change, or of the notice
 	At       time.Time
 	Severity watcher.Severity
 	Changes  []watcher.Change // the first few of those it tells; links filled

@@ -1,6 +1,7 @@
 package notify
 
 import (
+	"errors"
 	"fmt"
 	"log/slog"
 
@@ -46,6 +47,9 @@ func newSender(c ReceiverConfig, m Means) (Sender, error) {
 	case TypeExec:
 		return NewExec(c.Exec)
 	case TypeAlertmanager:
+		if c.Mode == Digest {
+			return nil, errors.New("an alertmanager shows what is the case: mode digest is not for it")
+		}
 		return NewAlertmanager(c.Alertmanager, client)
 	case TypeLog:
 		return NewLog(m.Log.With("receiver", c.Name)), nil

@@ -200,14 +200,10 @@ func (s *summary) sections(l Links) []Section {
 	return out
 }
 
-func (s *summary) id() string {
-	id := ""
-	for _, g := range s.byGroup {
-		if id == "" || g.change.ID < id {
-			id = g.change.ID
-		}
-	}
-	return id
+// noticeID names a message that stands for no single change: the same however
+// often it is tried.
+func noticeID(kind MessageKind, at time.Time) string {
+	return string(kind) + "-" + at.UTC().Format("20060102T150405Z")
 }
 
 // heldMessage sums up what came up in quiet hours.
@@ -220,7 +216,7 @@ func heldMessage(s *summary, t Totals, end time.Time, l Links) Message {
 	if u := l.Changes("", t.First, t.Last); u != "" {
 		text.Footer = append(text.Footer, plain(" · "), link(u, "all changes"))
 	}
-	return Message{Kind: MessageHeld, ID: s.id(), At: end, Severity: s.worst, Totals: t, Text: text}
+	return Message{Kind: MessageHeld, ID: noticeID(MessageHeld, end), At: end, Severity: s.worst, Totals: t, Text: text}
 }
 
 // digestMessage sums up what came up since the last digest.
@@ -236,7 +232,7 @@ func digestMessage(s *summary, t Totals, since, until time.Time, l Links) Messag
 	if u := l.Changes("", since, until); u != "" {
 		text.Footer = append(text.Footer, plain(" · "), link(u, "all changes"))
 	}
-	return Message{Kind: MessageDigest, ID: s.id(), At: until, Severity: s.worst, Totals: t, Text: text}
+	return Message{Kind: MessageDigest, ID: noticeID(MessageDigest, until), At: until, Severity: s.worst, Totals: t, Text: text}
 }
 
 // limitMessage says how many changes wait because of the hourly limit.
@@ -250,5 +246,5 @@ func limitMessage(t Totals, limit int, next time.Time, l Links) Message {
 	if u := l.Changes("", t.First, time.Time{}); u != "" {
 		text.Footer = Line{link(u, "all changes")}
 	}
-	return Message{Kind: MessageLimit, At: next, Severity: watcher.Warning, Totals: t, Text: text}
+	return Message{Kind: MessageLimit, ID: noticeID(MessageLimit, next), At: next, Severity: watcher.Warning, Totals: t, Text: text}
 }

@@ -115,15 +115,21 @@ func post(client *http.Client, req *http.Request) error {
 	return nil
 }
 
-// eventJSON is what programs get: the change event; a test message is an
+// eventJSON is what programs get: the change event; for a digest or notice an
 // object of its own schema.
 func eventJSON(m Message) ([]byte, error) {
 	if len(m.Changes) > 0 {
 		return marshal(m.Changes[0])
 	}
-	return marshal(map[string]any{
-		"schema": "robotswatch." + string(m.Kind) + "/v1", "id": m.ID, "at": m.At.UTC(), "summary": m.Text.Title,
-	})
+	return marshal(struct {
+		Schema  string    `json:"schema"`
+		ID      string    `json:"id"`
+		At      time.Time `json:"at"`
+		Summary string    `json:"summary"`
+		Changes int       `json:"changes"`
+		Sites   int       `json:"sites"`
+		Text    string    `json:"text"`
+	}{"robotswatch." + string(m.Kind) + "/v1", m.ID, m.At.UTC(), m.Text.Title, m.Totals.Deliveries, m.Totals.Sites, m.Text.Plain()})
 }
 
 // marshal leaves <, > and & as they are: the body is no HTML.

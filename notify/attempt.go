@@ -1,0 +1,115 @@
+package notify
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"time"
+)
+
+// deliver makes one attempt and records what became of it; then changes the
+// receiver's state when it succeeded. ok is false when the receiver shall be
+// left alone for a while.
+func (w *worker) deliver(ctx context.Context, sel Selection, t Totals, m Message, then func(*ReceiverState)) (ok bool, err error) {
+	if time.Until(w.leased) < w.cfg.Timeout {
+		if ok, err := w.lease(ctx); err != nil || !ok {
+			return false, err
+		}
+	}
+	sendCtx, cancel := context.WithTimeout(ctx, w.cfg.Timeout)
+	receipt, sendErr := w.sender.Send(sendCtx, m)
+	cancel()
+	if ctx.Err() != nil && sendErr != nil {
+		return false, nil // shutting down; the next run repeats it
+	}
+	now := time.Now()
+	if sendErr != nil {
+		return w.failed(sel, t, sendErr, now)
+	}
+	if receipt == "" && m.outage() {
+		receipt = toldReceipt
+	}
+	w.failures, w.pause = 0, time.Time{}
+	w.state.FailingSince = time.Time{}
+	w.spend(now)
+	if then != nil {
+		then(&w.state)
+	}
+	w.metrics.delivered(w.cfg.Name, resultSent)
+	return true, w.settle(sel, Settlement{Status: StatusSent, At: now, Receipt: receipt, Alerts: m.Alerts})
+}
+
+// failed records a failed attempt: to be repeated, or dead when the receiver
+// refused it for good or has been tried for max_age.
+func (w *worker) failed(sel Selection, t Totals, sendErr error, now time.Time) (ok bool, err error) {
+	var se *SendError
+	if !errors.As(sendErr, &se) {
+		se = &SendError{Err: sendErr}
+	}
+	if se.Permanent {
+		w.log.Error("delivery refused for good", "error", se.Error(), "changes", t.Deliveries)
+		w.metrics.delivered(w.cfg.Name, resultDead)
+		return true, w.settle(sel, Settlement{Status: StatusDead, At: now, Error: se.Error()})
+	}
+	if w.state.FailingSince.IsZero() {
+		w.state.FailingSince = now
+	}
+	w.failures++
+	pause := min(backoff(w.failures), maxPause)
+	next := backoff(t.Attempts + 1)
+	if ra := min(se.RetryAfter, maxRetryAfter); ra > 0 {
+		pause, next = max(pause, ra), max(next, ra)
+	}
+	w.pause = now.Add(pause)
+	if err := w.giveUp(sel, se, now); err != nil {
+		return false, err
+	}
+	w.log.Warn("delivery failed, will retry", "error", se.Error(), "changes", t.Deliveries,
+		"attempt", t.Attempts+1, "in", next.Round(time.Millisecond))
+	w.metrics.delivered(w.cfg.Name, resultRetried)
+	return false, w.settle(sel, Settlement{Status: StatusPending, At: now, NextAt: now.Add(next), Error: se.Error()})
+}
+
+// giveUp declares dead what was tried for max_age; and when the receiver has
+// failed without a break all that time, also what waited behind it in vain.
+func (w *worker) giveUp(sel Selection, se *SendError, now time.Time) error {
+	cutoff := now.Add(-w.cfg.MaxAge)
+	old := sel
+	old.TriedBefore = cutoff
+	if !w.state.FailingSince.After(cutoff) && w.digest == nil {
+		old = Selection{Receiver: w.cfg.Name, Due: now, CreatedBefore: cutoff}
+	}
+	t, err := w.outbox.Count(context.Background(), old)
+	if err != nil {
+		return fmt.Errorf("count expired: %w", err)
+	}
+	if t.Deliveries == 0 {
+		return nil
+	}
+	w.log.Error("deliveries given up", "error", se.Error(), "changes", t.Deliveries, "max_age", w.cfg.MaxAge)
+	w.metrics.delivered(w.cfg.Name, resultDead)
+	old.UpTo = t.UpTo
+	return w.settle(old, Settlement{Status: StatusDead, At: now,
+		Error: fmt.Sprintf("given up after %s: %s", w.cfg.MaxAge, se.Error())})
+}
+
+// settle is not interrupted by a shutdown: the message is out.
+func (w *worker) settle(sel Selection, s Settlement) error {
+	ctx, cancel := context.WithTimeout(context.Background(), settleTime)
+	defer cancel()
+	s.State = w.state
+	if err := w.outbox.Settle(ctx, sel, s); err != nil {
+		return fmt.Errorf("record delivery: %w", err)
+	}
+	return nil
+}
+
+// backoff before the next attempt: exponential, half of it jitter.
+func backoff(attempts int) time.Duration {
+	d := maxBackoff
+	if attempts < 20 {
+		d = min(minBackoff<<max(attempts-1, 0), maxBackoff)
+	}
+	return d/2 + rand.N(d/2+1)
+}
