@@ -37,7 +37,7 @@ func scanObservation(scan Scan) (ob watcher.Observation, origin string, err erro
 	}
 	ob.At, ob.LastAt = fromMillis(at), fromMillis(lastAt)
 	ob.State, ob.Reason = fetch.State(state), fetch.Reason(reason)
-	ob.Truncated, ob.Backfill = truncated != 0, backfill != 0
+	ob.Truncated, ob.Backfill, ob.Looks = truncated != 0, backfill != 0, int(backfill)
 	copy(ob.Body[:], hash)
 	ob.Evidence, err = unpackEvidence(origin, evidence)
 	return ob, origin, err

@@ -28,7 +28,7 @@ func TestPagesOfSitesEqualAWalk(t *testing.T) {
 		}})
 		day := 0
 		rapid.Check(t, func(rt *rapid.T) {
-			h := history{s: s, now: time.Now().AddDate(0, 0, day)}
+			h := looking{s: s, now: time.Now().AddDate(0, 0, day)}
 			day += 2
 			for range rapid.IntRange(1, 4).Draw(rt, "rounds") {
 				h.sync(rt)

@@ -227,13 +227,18 @@ func (s *Store) recordBodies(ctx context.Context, tx *Tx, kept []*outcome) error
 	byHash := func(a, b []any) int { return slices.Compare(a[0].([]byte), b[0].([]byte)) }
 	slices.SortFunc(added, byHash)
 	slices.SortFunc(referred, byHash)
-	if _, err := tx.ExecMany(ctx, `INSERT INTO bodies (sha256, size, seen_at, data) VALUES ($1, $2, $3, $4)
-		ON CONFLICT (sha256) DO UPDATE SET seen_at = excluded.seen_at WHERE bodies.seen_at < $5`, added); err != nil {
+	if _, err := tx.ExecMany(ctx, insertBody, added); err != nil {
 		return err
 	}
-	_, err := tx.ExecMany(ctx, "UPDATE bodies SET seen_at = $2 WHERE sha256 = $1 AND seen_at < $3", referred)
+	_, err := tx.ExecMany(ctx, touchBody, referred)
 	return err
 }
+
+const (
+	insertBody = `INSERT INTO bodies (sha256, size, seen_at, data) VALUES ($1, $2, $3, $4)
+		ON CONFLICT (sha256) DO UPDATE SET seen_at = excluded.seen_at WHERE bodies.seen_at < $5`
+	touchBody = "UPDATE bodies SET seen_at = $2 WHERE sha256 = $1 AND seen_at < $3"
+)
 
 // recordObservations ends the open run and begins the next.
 func (s *Store) recordObservations(ctx context.Context, tx *Tx, kept []*outcome) error {
@@ -270,7 +275,15 @@ const insertObservation = `INSERT INTO observations (site_id, at, last_at, state
 
 func observationRow(siteID int64, origin string, ob *watcher.Observation, lastAt int64, evidence []byte) []any {
 	return []any{siteID, toMillis(ob.At), lastAt, string(ob.State), string(ob.Reason), ob.Detail, int64(ob.Status),
-		shortURL(origin, ob.FinalURL), hashArg(ob.Body), ob.Bytes, toInt(ob.Truncated), toInt(ob.Backfill), evidence}
+		shortURL(origin, ob.FinalURL), hashArg(ob.Body), ob.Bytes, toInt(ob.Truncated), backfillOf(ob), evidence}
+}
+
+// backfillOf is how many captures a backfilled run is made of, 0 for a live one.
+func backfillOf(ob *watcher.Observation) int64 {
+	if !ob.Backfill {
+		return 0
+	}
+	return int64(max(ob.Looks, 1))
 }
 
 // hashArg is a hash as an argument; NULL for no body.

@@ -22,7 +22,7 @@ func TestStandingsEqualARecount(t *testing.T) {
 		s := open(t, url)
 		day := 0
 		rapid.Check(t, func(rt *rapid.T) {
-			h := history{s: s, now: t0.AddDate(0, 0, day)}
+			h := looking{s: s, now: t0.AddDate(0, 0, day)}
 			day += 40
 			rt.Repeat(map[string]func(*rapid.T){
 				"":     h.check,
@@ -37,13 +37,13 @@ func TestStandingsEqualARecount(t *testing.T) {
 	})
 }
 
-type history struct {
+type looking struct {
 	s      *Store
 	now    time.Time
 	leases []watcher.Lease // not used yet, some of them lost
 }
 
-func (h *history) sync(t *rapid.T) {
+func (h *looking) sync(t *rapid.T) {
 	var list []watcher.SiteConfig
 	for i := range 8 {
 		if rapid.Bool().Draw(t, "configured") {
@@ -58,7 +58,7 @@ func (h *history) sync(t *rapid.T) {
 	}
 }
 
-func (h *history) claim(t *rapid.T) []watcher.Lease {
+func (h *looking) claim(t *rapid.T) []watcher.Lease {
 	leases, err := h.s.Claim(t.Context(), h.now, rapid.IntRange(1, 8).Draw(t, "n"), time.Hour)
 	if err != nil {
 		t.Fatal(err)
@@ -66,18 +66,18 @@ func (h *history) claim(t *rapid.T) []watcher.Lease {
 	return leases
 }
 
-func (h *history) look(t *rapid.T) {
+func (h *looking) look(t *rapid.T) {
 	h.finish(t, h.claim(t))
 }
 
 // late keeps leases for another time, and uses those of an earlier one.
-func (h *history) late(t *rapid.T) {
+func (h *looking) late(t *rapid.T) {
 	old := h.leases
 	h.leases = h.claim(t)
 	h.finish(t, old)
 }
 
-func (h *history) finish(t *rapid.T, leases []watcher.Lease) {
+func (h *looking) finish(t *rapid.T, leases []watcher.Lease) {
 	var results []watcher.Result
 	for _, l := range leases {
 		var r watcher.Result
@@ -101,7 +101,7 @@ func (h *history) finish(t *rapid.T, leases []watcher.Lease) {
 	}
 }
 
-func (h *history) check(t *rapid.T) {
+func (h *looking) check(t *rapid.T) {
 	kept := h.group(t, "SELECT "+standingColumns+", sites FROM standings WHERE sites <> 0")
 	recount := h.group(t, "SELECT "+standingColumns+", count(*) FROM sites WHERE active = 1 GROUP BY "+standingColumns)
 	moved := h.group(t, "SELECT "+standingColumns+", sum(sites) FROM standings_daily GROUP BY "+standingColumns+" HAVING sum(sites) <> 0")
@@ -113,7 +113,7 @@ func (h *history) check(t *rapid.T) {
 	}
 }
 
-func (h *history) group(t *rapid.T, query string) map[standing]int {
+func (h *looking) group(t *rapid.T, query string) map[standing]int {
 	rows, err := h.s.Query(t.Context(), query)
 	if err != nil {
 		t.Fatal(err)

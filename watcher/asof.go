@@ -10,8 +10,9 @@ import (
 // that had begun by then (newest first; runs before the last policy among
 // them make no difference). Its profile is empty: Gate does not need one.
 //
-// Runs do not keep how many looks they are made of. While an answer waits for
-// confirmation looks are confirm.Interval apart, so that is what is assumed.
+// Live runs do not keep how many looks they are made of. While an answer waits
+// for confirmation looks are confirm.Interval apart, so that is what is
+// assumed; the captures of a backfilled run are assumed to be evenly spread.
 func AsOf(site Site, runs []Observation, at time.Time, confirm Confirm) Site {
 	then := Site{ID: site.ID, Origin: site.Origin, Config: site.Config, State: fetch.Pending}
 	for len(runs) > 0 && runs[0].At.After(at) {
@@ -55,6 +56,14 @@ func (s Site) with(o Observation) Site {
 // needed to confirm it.
 func looks(o Observation, at time.Time, confirm Confirm) []time.Time {
 	times := []time.Time{o.At}
+	if o.Looks > 0 {
+		for i := 1; i < min(o.Looks, max(confirm.Failures, 1)) && o.State != fetch.Policy; i++ {
+			if next := o.Spread(i); !next.After(at) {
+				times = append(times, next)
+			}
+		}
+		return times
+	}
 	for len(times) < max(confirm.Failures, 1) && o.State != fetch.Policy {
 		next := times[len(times)-1].Add(confirm.Interval)
 		if next.After(o.LastAt) && times[len(times)-1].Before(o.LastAt) {
@@ -66,4 +75,16 @@ func looks(o Observation, at time.Time, confirm Confirm) []time.Time {
 		times = append(times, next)
 	}
 	return times
+}
+
+// Spread is when the i-th capture of a backfilled run was made, from 0, if they
+// are evenly spread.
+func (o *Observation) Spread(i int) time.Time {
+	if i <= 0 || o.Looks < 2 {
+		return o.At
+	}
+	if i >= o.Looks-1 {
+		return o.LastAt
+	}
+	return o.At.Add(o.LastAt.Sub(o.At) / time.Duration(o.Looks-1) * time.Duration(i)).Truncate(time.Millisecond)
 }

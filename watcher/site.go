@@ -120,6 +120,7 @@ type Observation struct {
 	Truncated bool
 	Evidence  Evidence
 	Backfill  bool
+	Looks     int // of a backfilled run: captures that it is made of; 0: not counted
 }
 
 // Evidence is what else the server sent, kept as one JSON value.

@@ -74,7 +74,7 @@ var accessTable = table[accessRow]{
 // named; at is zero for now.
 func (l *library) accessRows(ctx context.Context, f watcher.SiteFilter, agent string, at time.Time) iter.Seq2[accessRow, error] {
 	return func(yield func(accessRow, error) bool) {
-		for site, err := range l.store.WalkSites(ctx, f) {
+		for site, err := range l.sitesAt(ctx, f, at) {
 			var rows []accessRow
 			if err == nil {
 				rows, err = l.siteAccess(ctx, site, agent, at)
@@ -88,6 +88,20 @@ func (l *library) accessRows(ctx context.Context, f watcher.SiteFilter, agent st
 					return
 				}
 			}
+		}
+	}
+}
+
+// sitesAt walks the watched sites; of a past time also the one asked for that
+// is not watched now.
+func (l *library) sitesAt(ctx context.Context, f watcher.SiteFilter, at time.Time) iter.Seq2[watcher.Site, error] {
+	if f.Origin == "" || f.Tag != "" || at.IsZero() {
+		return l.store.WalkSites(ctx, f)
+	}
+	return func(yield func(watcher.Site, error) bool) {
+		site, err := l.store.SiteByOrigin(ctx, f.Origin)
+		if !errors.Is(err, watcher.ErrNotFound) {
+			yield(site, err)
 		}
 	}
 }

@@ -85,6 +85,7 @@ crawler could fetch becomes forbidden, or free again.`,
 		a.runCommand(),
 		a.storeCommand(),
 		a.demoCommand(),
+		a.backfillCommand(),
 		a.versionCommand(),
 	)
 	return root

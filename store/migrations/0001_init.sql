@@ -65,7 +65,7 @@ CREATE TABLE observations (
     body_id   BIGINT NOT NULL DEFAULT 0,
     bytes     BIGINT NOT NULL DEFAULT 0,
     truncated BIGINT NOT NULL DEFAULT 0,
-    backfill  BIGINT NOT NULL DEFAULT 0,
+    backfill  BIGINT NOT NULL DEFAULT 0,           -- 0: seen live; else how many captures the run is made of
     evidence  {{blob}},
     PRIMARY KEY (site_id, at)
 );
