@@ -25,7 +25,7 @@ func (w *worker) deliver(ctx context.Context, sel Selection, t Totals, m Message
 	}
 	now := time.Now()
 	if sendErr != nil {
-		return w.failed(sel, t, sendErr, now)
+		return w.failed(sel, t, m.ID, sendErr, now)
 	}
 	if receipt == "" && m.outage() {
 		receipt = toldReceipt
@@ -42,13 +42,13 @@ func (w *worker) deliver(ctx context.Context, sel Selection, t Totals, m Message
 
 // failed records a failed attempt: to be repeated, or dead when the receiver
 // refused it for good or has been tried for max_age.
-func (w *worker) failed(sel Selection, t Totals, sendErr error, now time.Time) (ok bool, err error) {
+func (w *worker) failed(sel Selection, t Totals, id string, sendErr error, now time.Time) (ok bool, err error) {
 	var se *SendError
 	if !errors.As(sendErr, &se) {
 		se = &SendError{Err: sendErr}
 	}
 	if se.Permanent {
-		w.log.Error("delivery refused for good", "error", se.Error(), "changes", t.Deliveries)
+		w.log.Error("delivery refused for good", "error", se.Error(), "id", id, "changes", t.Deliveries)
 		w.metrics.delivered(w.cfg.Name, resultDead)
 		return true, w.settle(sel, Settlement{Status: StatusDead, At: now, Error: se.Error()})
 	}
@@ -57,7 +57,9 @@ func (w *worker) failed(sel Selection, t Totals, sendErr error, now time.Time) (
 	}
 	w.failures++
 	pause := min(backoff(w.failures), maxPause)
-	next := backoff(t.Attempts + 1)
+	// A message that fails while others get through is not left to wait long:
+	// what comes after it of the same site waits with it.
+	next := min(backoff(t.Attempts+1), max(pause, maxBackoffAlive))
 	if ra := min(se.RetryAfter, maxRetryAfter); ra > 0 {
 		pause, next = max(pause, ra), max(next, ra)
 	}
@@ -65,7 +67,7 @@ func (w *worker) failed(sel Selection, t Totals, sendErr error, now time.Time) (
 	if err := w.giveUp(sel, se, now); err != nil {
 		return false, err
 	}
-	w.log.Warn("delivery failed, will retry", "error", se.Error(), "changes", t.Deliveries,
+	w.log.Warn("delivery failed, will retry", "error", se.Error(), "id", id, "changes", t.Deliveries,
 		"attempt", t.Attempts+1, "in", next.Round(time.Millisecond))
 	w.metrics.delivered(w.cfg.Name, resultRetried)
 	return false, w.settle(sel, Settlement{Status: StatusPending, At: now, NextAt: now.Add(next), Error: se.Error()})

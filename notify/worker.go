@@ -14,15 +14,16 @@ import (
 
 // Limits of the dispatcher.
 const (
-	minBackoff    = time.Second
-	maxBackoff    = 10 * time.Minute // between attempts at one message
-	maxPause      = 5 * time.Minute  // between attempts at one failing receiver
-	maxRetryAfter = time.Hour        // a receiver that asks for more is asked again after this
-	idlePoll      = 10 * time.Second // looks at the outbox without being poked
-	leaseTime     = 15 * time.Second // beyond the timeout of an attempt; another machine takes over after it
-	settleTime    = time.Minute      // for recording what became of a message
-	groupsPerLook = 100
-	eachPerLook   = 50
+	minBackoff      = time.Second
+	maxBackoff      = 10 * time.Minute // between attempts at one message
+	maxBackoffAlive = 30 * time.Second // the same while the receiver takes other messages
+	maxPause        = 5 * time.Minute  // between attempts at one failing receiver
+	maxRetryAfter   = time.Hour        // a receiver that asks for more is asked again after this
+	idlePoll        = 10 * time.Second // looks at the outbox without being poked
+	leaseTime       = 15 * time.Second // beyond the timeout of an attempt; another machine takes over after it
+	settleTime      = time.Minute      // for recording what became of a message
+	groupsPerLook   = 100
+	eachPerLook     = 50
 	// A group that keeps growing is held until it rests for group_wait, at
 	// most this many times group_wait.
 	maxGroupWaits = 5

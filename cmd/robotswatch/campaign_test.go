@@ -34,9 +34,9 @@ import (
 //
 // ROBOTSWATCH_CAMPAIGN is the number of kills; a few by default.
 const (
-	campaignKills   = 12
+	campaignKills   = 6
 	campaignSites   = 12
-	campaignTimeout = 400 * time.Millisecond // of one delivery
+	campaignTimeout = 500 * time.Millisecond // of one delivery
 )
 
 func kills(t *testing.T) int {
@@ -287,6 +287,18 @@ func (c *campaign) killed(from, to time.Time) bool {
 	return slices.ContainsFunc(c.kills, func(k span) bool { return !k.to.Before(from) && !k.from.After(to) })
 }
 
+// tooLate reports whether the daemon had given up waiting for an answer that
+// the receiver thinks it gave in time: both share a busy machine.
+func (c *campaign) tooLate(receiver, id string) bool {
+	for line := range bytes.Lines(c.log.Bytes()) {
+		var entry struct{ Receiver, ID, Error string }
+		if json.Unmarshal(line, &entry) == nil && entry.Receiver == receiver && entry.ID == id && entry.Error == "no answer in time" {
+			return true
+		}
+	}
+	return false
+}
+
 // judge compares what was recorded with what each receiver saw.
 func (c *campaign) judge() {
 	c.t.Helper()
@@ -331,7 +343,7 @@ func (c *campaign) judgeReceiver(f *faultyReceiver, recorded map[string][]string
 		}
 		if before, ok := accepted[a.id]; ok {
 			again++
-			if !c.killed(before.at, a.at) {
+			if !c.killed(before.at, a.at) && !c.tooLate(f.name, a.id) {
 				c.t.Errorf("%s got %s again without a kill in between", f.name, a.id)
 			}
 		}
@@ -351,6 +363,7 @@ func TestFaultCampaign(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts and kills processes")
 	}
+	t.Parallel()
 	c := newCampaign(t, t.TempDir())
 	c.trouble.Store(true)
 	c.runFor(3 * time.Second) // the baseline
@@ -401,6 +414,7 @@ func TestFaultCampaignWithAFullDisk(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts and kills processes")
 	}
+	t.Parallel()
 	dir := t.TempDir()
 	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, "size=24m"); err != nil {
 		t.Skipf("needs a small file system of its own: %v", err)

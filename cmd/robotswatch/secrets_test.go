@@ -29,6 +29,7 @@ func TestSecretsNeverShow(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts processes")
 	}
+	t.Parallel()
 	refusing := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		code := http.StatusForbidden
 		if strings.Contains(r.URL.Path, "later") {
