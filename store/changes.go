@@ -25,7 +25,7 @@ func (s *Store) ChangeByID(ctx context.Context, id string) (watcher.Change, erro
 	if err != nil {
 		return watcher.Change{}, fmt.Errorf("change %s: %w", id, err)
 	}
-	return unpackChange(data)
+	return s.decoded.change(data)
 }
 
 // Changes gives one page of the changes that a filter selects, newest first.
@@ -96,7 +96,7 @@ func (s *Store) changesPage(ctx context.Context, c where, before string, size in
 		if err := scan(&data); err != nil {
 			return err
 		}
-		c, err := unpackChange(data)
+		c, err := s.decoded.change(data)
 		page = append(page, c)
 		return err
 	})

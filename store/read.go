@@ -29,11 +29,11 @@ func (s *Store) AccessSince(ctx context.Context, sites []int64, agent string) (m
 		if err := scan(&id, &data); err != nil {
 			return err
 		}
-		c, err := unpackChange(data)
-		if err != nil {
+		var c levelsOnly
+		if err := unpackJSON(data, &c); err != nil {
 			return err
 		}
-		if c.At.After(since[id]) && relevels(c.Agents, agent) {
+		if c.At.After(since[id]) && c.relevels(agent) {
 			since[id] = c.At
 		}
 		return nil
@@ -77,8 +77,19 @@ func placeholders(keys []int64) (marks string, args []any) {
 	return strings.Join(m, ", "), args
 }
 
-func relevels(list []diff.AgentChange, agent string) bool {
-	for _, a := range list {
+// levelsOnly is as much of a change as AccessSince looks at.
+type levelsOnly struct {
+	At     time.Time
+	Agents []struct {
+		Agent         string
+		Before, After struct {
+			Level diff.Level `json:"access"`
+		}
+	}
+}
+
+func (c levelsOnly) relevels(agent string) bool {
+	for _, a := range c.Agents {
 		if strings.EqualFold(a.Agent, agent) {
 			return a.Before.Level != a.After.Level
 		}

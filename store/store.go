@@ -45,6 +45,7 @@ type Store struct {
 	closers  []func() error // last made, first closed
 	sets     *interner[[]string]
 	profiles *interner[profile]
+	decoded  *decoded
 }
 
 var (
