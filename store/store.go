@@ -64,7 +64,7 @@ var (
 // ReadOnly. A store with a newer schema is refused.
 func Open(ctx context.Context, rawURL string, opts Options) (_ *Store, err error) {
 	s := &Store{opts: opts, sets: newSets()}
-	s.profiles = newProfiles(s.sets)
+	s.profiles, s.decoded = newProfiles(s.sets), newDecoded()
 	if s.opts.Effective == nil {
 		s.opts.Effective = func(site watcher.Site) []watcher.AgentAccess { return site.Profile }
 	}
