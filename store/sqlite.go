@@ -10,6 +10,7 @@ import (
 	"os"
 	"strconv"
 	"strings"
+	"time"
 
 	_ "modernc.org/sqlite" // the driver "sqlite"
 )
@@ -62,10 +63,12 @@ func (s *Store) openSQLite(ctx context.Context, path string) error {
 }
 
 // freeLeases takes back what a daemon that was killed had leased: the file is
-// this daemon's alone, so nobody else can be at it.
+// this daemon's alone, so nobody else can be at it. It reads only sites that
+// are due, as what is leased usually is; other leases run out.
 func (s *Store) freeLeases(ctx context.Context) error {
 	return s.Write(ctx, func(tx *Tx) error {
-		_, err := tx.Exec(ctx, "UPDATE sites SET lease_until = 0, lease_token = lease_token + 1 WHERE lease_until > 0")
+		_, err := tx.Exec(ctx, `UPDATE sites SET lease_until = 0, lease_token = lease_token + 1
+			WHERE active = 1 AND next_check_at <= $1 AND lease_until > 0`, toMillis(time.Now()))
 		return err
 	})
 }

@@ -30,8 +30,15 @@ type Synced struct {
 // Changed reports whether anything was done.
 func (s Synced) Changed() bool { return s.Added+s.Back+s.Updated+s.Left > 0 }
 
-// syncBatch is how many sites one transaction of SyncSites touches.
-const syncBatch = 2000
+const (
+	// syncBatch is how many sites one transaction of SyncSites touches.
+	syncBatch = 2000
+	// sortWindow is how many new sites are put in the order of their looks
+	// before they are added. Sites that are looked at together then lie
+	// together, and a claim among a million reads and writes a tenth of the
+	// pages.
+	sortWindow = 32 * syncBatch
+)
 
 // factSites is the fact that holds the digest of the configured sites.
 const factSites = "sites_digest"
@@ -41,7 +48,9 @@ const factSites = "sites_digest"
 // returned. firstDue plans the first check of a site that is new, back, or on
 // another schedule. Sites that did not change are not written; a configuration
 // that is the one of the last call costs a walk. About 40 bytes a site are
-// held while it runs.
+// held while it runs. New sites are kept in the order of their first looks, as
+// far as memory allows; so firstDue should give the order in which they will
+// be looked at ever after.
 func (s *Store) SyncSites(ctx context.Context, now time.Time, sites iter.Seq2[watcher.SiteConfig, error],
 	firstDue func(origin, schedule string) time.Time) (Synced, error) {
 	want, err := readWanted(sites)
@@ -245,15 +254,16 @@ func (y *syncer) leave(ctx context.Context, ids []int64) error {
 // write walks the configuration again and writes what is new, back or
 // changed. It tells how many sites it saw that the first walk had seen too.
 func (y *syncer) write(ctx context.Context, sites iter.Seq2[watcher.SiteConfig, error]) (seen int, err error) {
-	var adds, updates []watcher.SiteConfig
-	flush := func(min int) (err error) {
-		if len(adds) > min {
-			if err = y.add(ctx, adds); err != nil {
+	var adds []newSite
+	var updates []watcher.SiteConfig
+	flush := func(all bool) (err error) {
+		if len(adds) >= sortWindow || all {
+			if err = y.addSorted(ctx, adds); err != nil {
 				return err
 			}
 			adds = adds[:0]
 		}
-		if len(updates) > min {
+		if len(updates) >= syncBatch || all {
 			if err = y.update(ctx, updates); err != nil {
 				return err
 			}
@@ -274,15 +284,15 @@ func (y *syncer) write(ctx context.Context, sites iter.Seq2[watcher.SiteConfig, 
 		seen++
 		switch w.fate {
 		case fateAdd:
-			adds = append(adds, c)
+			adds = append(adds, newSite{c, y.firstDue(c.Origin, c.Schedule)})
 		case fateUpdate, fateBack:
 			updates = append(updates, c)
 		}
-		if err := flush(syncBatch - 1); err != nil {
+		if err := flush(false); err != nil {
 			return 0, err
 		}
 	}
-	return seen, flush(0)
+	return seen, flush(true)
 }
 
 // addColumns is how many arguments a new site takes, addRows how many go into
@@ -305,8 +315,24 @@ var addSites = func(rows int) string {
 	return b.String()
 }
 
+// newSite is a site to be added.
+type newSite struct {
+	watcher.SiteConfig
+	due time.Time
+}
+
+func (y *syncer) addSorted(ctx context.Context, sites []newSite) error {
+	slices.SortStableFunc(sites, func(a, b newSite) int { return a.due.Compare(b.due) })
+	for batch := range slices.Chunk(sites, syncBatch) {
+		if err := y.add(ctx, batch); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // add inserts sites that are new.
-func (y *syncer) add(ctx context.Context, sites []watcher.SiteConfig) error {
+func (y *syncer) add(ctx context.Context, sites []newSite) error {
 	var added int64
 	err := y.s.Write(ctx, func(tx *Tx) error {
 		added = 0
@@ -314,11 +340,11 @@ func (y *syncer) add(ctx context.Context, sites []watcher.SiteConfig) error {
 		for chunk := range slices.Chunk(sites, addRows) {
 			args := make([]any, 0, len(chunk)*addColumns)
 			for _, c := range chunk {
-				tags, agents, err := y.ids(ctx, tx, c)
+				tags, agents, err := y.ids(ctx, tx, c.SiteConfig)
 				if err != nil {
 					return err
 				}
-				args = append(args, c.Origin, tags, agents, c.Schedule, toMillis(y.now), toMillis(y.firstDue(c.Origin, c.Schedule)))
+				args = append(args, c.Origin, tags, agents, c.Schedule, toMillis(y.now), toMillis(c.due))
 				by[standing{state: fetch.Pending, agents: agents, tags: tags}]++
 			}
 			n, err := tx.Exec(ctx, addSites(len(chunk)), args...)

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -77,7 +78,7 @@ func (d *daemon) newEngine(cfg *config.Config) (*engine, error) {
 // adopt makes the store follow the engine's configuration.
 func (e *engine) adopt(ctx context.Context, s *store.Store, log *slog.Logger) error {
 	now := time.Now()
-	synced, err := s.SyncSites(ctx, now, siteConfigs(e.cfg), func(string, string) time.Time { return now })
+	synced, err := s.SyncSites(ctx, now, siteConfigs(e.cfg), e.firstDue(now))
 	if err != nil {
 		return err
 	}
@@ -87,6 +88,19 @@ func (e *engine) adopt(ctx context.Context, s *store.Store, log *slog.Logger) er
 	log.Info("sites are in step with the configuration", "sites", synced.Sites, "added", synced.Added+synced.Back,
 		"updated", synced.Updated, "left", synced.Left)
 	return nil
+}
+
+// firstDue makes new sites due at once, in the order of their slots: the store
+// keeps together what is looked at together.
+func (e *engine) firstDue(now time.Time) func(origin, spec string) time.Time {
+	var schedules watcher.Schedules
+	return func(origin, spec string) time.Time {
+		schedule, err := schedules.Get(cmp.Or(spec, e.cfg.Schedule.Default))
+		if err != nil {
+			return now // the configuration was checked: this does not happen
+		}
+		return schedule.Next(origin, now).Add(-watcher.MaxGap)
+	}
 }
 
 // run looks, delivers and keeps house until the context ends.
