@@ -17,11 +17,12 @@ func (w *worker) deliver(ctx context.Context, sel Selection, t Totals, m Message
 			return false, err
 		}
 	}
-	sendCtx, cancel := context.WithTimeout(ctx, w.cfg.Timeout)
+	sendCtx, cancel := w.sending(ctx)
 	receipt, sendErr := w.sender.Send(sendCtx, m)
+	cutOff := ctx.Err() != nil && sendCtx.Err() != nil
 	cancel()
-	if ctx.Err() != nil && sendErr != nil {
-		return false, nil // shutting down; the next run repeats it
+	if cutOff && sendErr != nil {
+		return false, nil // by ourselves; the next run repeats it
 	}
 	now := time.Now()
 	if sendErr != nil {
@@ -38,6 +39,27 @@ func (w *worker) deliver(ctx context.Context, sel Selection, t Totals, m Message
 	}
 	w.metrics.delivered(w.cfg.Name, resultSent)
 	return true, w.settle(sel, Settlement{Status: StatusSent, At: now, Receipt: receipt, Alerts: m.Alerts})
+}
+
+// parting is what a send that is under way when the dispatcher is stopped has
+// left.
+const parting = 5 * time.Second
+
+// sending is the time for one attempt: the receiver's timeout; once ctx has
+// ended no more than parting, so that most messages that are on their way are
+// not sent again.
+func (w *worker) sending(ctx context.Context) (context.Context, context.CancelFunc) {
+	send, cancel := context.WithTimeout(context.WithoutCancel(ctx), w.cfg.Timeout)
+	stop := context.AfterFunc(ctx, func() {
+		t := time.NewTimer(parting)
+		defer t.Stop()
+		select {
+		case <-t.C:
+			cancel()
+		case <-send.Done():
+		}
+	})
+	return send, func() { stop(); cancel() }
 }
 
 // failed records a failed attempt: to be repeated, or dead when the receiver

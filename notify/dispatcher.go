@@ -88,8 +88,8 @@ func (d *Dispatcher) Poke() {
 	}
 }
 
-// Run delivers until the context ends; a send that is under way then is given
-// up and will be repeated by the next run.
+// Run delivers until the context ends; a send that is under way then has five
+// seconds to finish, or will be repeated by the next run.
 func (d *Dispatcher) Run(ctx context.Context) error {
 	if err := d.begin(ctx); err != nil {
 		return err

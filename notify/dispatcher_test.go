@@ -1,6 +1,7 @@
 package notify_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -99,6 +100,46 @@ func TestOneDeadReceiverDelaysNoOther(t *testing.T) {
 			t.Errorf("%d of 10 arrived beside a receiver that hangs", len(good.messages))
 		}
 	})
+}
+
+// senderFunc is a sender of one function.
+type senderFunc func(ctx context.Context) error
+
+func (f senderFunc) Send(ctx context.Context, _ notify.Message) (string, error) { return "", f(ctx) }
+
+func TestStoppingLetsASendUnderWayFinish(t *testing.T) {
+	for _, c := range []struct {
+		takes, ends time.Duration
+		pending     int
+	}{
+		{takes: 4 * time.Second, ends: 3 * time.Second, pending: 0},
+		{takes: time.Minute, ends: 5 * time.Second, pending: 1}, // cut off, to be repeated
+	} {
+		simulate(t, func(t *testing.T) {
+			w := newWorld(t, 1)
+			slow := senderFunc(func(ctx context.Context) error {
+				select {
+				case <-time.After(c.takes):
+					return nil
+				case <-ctx.Done():
+					return ctx.Err()
+				}
+			})
+			d := w.deliver([]notify.Target{{Config: machine("slow"), Sender: slow}})
+			stop := w.run(d)
+			w.record(blocks(0, "GPTBot"))
+			d.Poke()
+			time.Sleep(time.Second)
+			asked := time.Now()
+			stop()
+			if took := time.Since(asked); took.Round(time.Second) != c.ends {
+				t.Errorf("a send of %v: stopped after %v, want %v", c.takes, took, c.ends)
+			}
+			if n := w.pending()["slow"]; n != c.pending {
+				t.Errorf("a send of %v: %d pending, want %d", c.takes, n, c.pending)
+			}
+		})
+	}
 }
 
 func TestOrderWithinASiteSurvivesFailures(t *testing.T) {

@@ -96,8 +96,33 @@ func (d *daemon) effective(site watcher.Site) []watcher.AgentAccess {
 	return watcher.Effective(site, watch.Agents, time.Now(), e.judge.Settings().Semantics)
 }
 
-// runDaemon runs until the context ends.
+// drainLimit is how long a daemon that was asked to end may take for that. A
+// store or a name server that does not answer may hold it up; what is recorded
+// is safe all the same, and leases run out.
+const drainLimit = 9 * time.Second
+
+// runDaemon runs until the context ends, and then for drainLimit at most.
 func runDaemon(ctx context.Context, cfg *config.Config, o daemonOptions) error {
+	ended := make(chan error, 1)
+	go func() { ended <- startDaemon(ctx, cfg, o) }()
+	select {
+	case err := <-ended:
+		return err
+	case <-ctx.Done():
+	}
+	select {
+	case err := <-ended:
+		if errors.Is(err, context.Canceled) {
+			o.log.Info("robotswatch was stopped while it started")
+			return nil
+		}
+		return err
+	case <-time.After(drainLimit):
+		return fmt.Errorf("gave up waiting for a clean end after %s; what was recorded is safe", drainLimit)
+	}
+}
+
+func startDaemon(ctx context.Context, cfg *config.Config, o daemonOptions) error {
 	d, err := openDaemon(ctx, cfg, o)
 	if err != nil {
 		return err
@@ -135,42 +160,48 @@ func (d *daemon) serve(ctx context.Context, e *engine, front *front) error {
 				d.ready(front.address())
 			}
 		}
-		next := d.await(ctx, running, front, sd)
+		next, err := d.await(ctx, front, sd)
 		stop()
 		if err := <-ended; err != nil {
 			d.log.Error("stop", "error", err)
 		}
 		if next == nil {
 			d.log.Info("robotswatch has stopped")
-			return nil
+			return err
 		}
 		e = next
 	}
 }
 
-// await waits for the end (nil), or for a reload that gives the next engine.
-func (d *daemon) await(ctx, running context.Context, front *front, sd *systemd) *engine {
+// await waits for a reload that gives the next engine. There is none when the
+// context ends or the HTTP server fails.
+func (d *daemon) await(ctx context.Context, front *front, sd *systemd) (*engine, error) {
 	for {
 		var reply chan error
 		select {
 		case <-ctx.Done():
-			return nil
+			return nil, nil
 		case err := <-front.failed:
-			d.log.Error("the HTTP server ended", "error", err)
-			continue
+			return nil, fmt.Errorf("HTTP server: %w", err)
 		case <-d.reload:
 		case reply = <-d.reloads:
 		}
 		sd.reloading()
-		next, err := d.prepare(running, front)
+		next, err := d.prepare(ctx, front)
+		if ctx.Err() != nil {
+			err = ctx.Err()
+		}
 		d.metrics.Reloaded(err == nil, time.Now())
 		sd.ready()
 		if reply != nil {
 			reply <- err
 		}
-		if err == nil {
+		switch {
+		case ctx.Err() != nil:
+			return nil, nil
+		case err == nil:
 			d.log.Info("configuration reloaded", "file", next.cfg.File)
-			return next
+			return next, nil
 		}
 		d.log.Error("configuration not reloaded, the old one stays in force", "error", err)
 	}
@@ -190,12 +221,15 @@ func (d *daemon) prepare(ctx context.Context, front *front) (*engine, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := front.follow(d, cfg); err != nil {
+	change, err := front.prepare(d, cfg)
+	if err != nil {
 		return nil, err
 	}
 	if err := next.adopt(ctx, d.store, d.log); err != nil {
+		front.drop(change)
 		return nil, err
 	}
+	front.take(change)
 	if d.levels != nil {
 		d.levels(cfg.Log.Level)
 	}

@@ -4,12 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
+	"log/slog"
 	"net/http"
 	"sync/atomic"
-	"time"
 
-	"github.com/coreos/go-systemd/v22/activation"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 	toolkit "github.com/prometheus/exporter-toolkit/web"
 
@@ -18,63 +16,73 @@ import (
 	"github.com/robotswatch/robotswatch/web"
 )
 
-// Limits of the HTTP server.
-const (
-	headerTimeout = 10 * time.Second
-	readTimeout   = 30 * time.Second
-	idleTimeout   = 2 * time.Minute
-	stopTimeout   = 5 * time.Second // requests under way at the end
-)
-
-// front is the HTTP face of the daemon.
+// front is the HTTP face of the daemon: what is shown, and the door it is
+// shown at. Both follow the configuration.
 type front struct {
-	listener net.Listener
-	server   *http.Server
-	handler  atomic.Pointer[web.Server]
-	failed   chan error
+	handler atomic.Pointer[web.Server]
+	door    *door
+	failed  chan error
+	log     *slog.Logger
 }
 
 // listen opens the port, or takes the one that systemd holds, and serves.
 func (d *daemon) listen(cfg *config.Config) (*front, error) {
-	l, err := listener(cfg.Server.Listen)
+	f := &front{failed: make(chan error, 1), log: d.log}
+	t, err := f.prepare(d, cfg)
 	if err != nil {
 		return nil, err
 	}
-	f := &front{listener: l, failed: make(chan error, 1)}
-	h, err := d.handler(cfg)
-	if err != nil {
-		l.Close()
-		return nil, err
-	}
-	f.handler.Store(h)
-	f.server = &http.Server{
-		Handler:           http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { f.handler.Load().ServeHTTP(w, r) }),
-		ReadHeaderTimeout: headerTimeout, ReadTimeout: readTimeout, IdleTimeout: idleTimeout,
-	}
-	webConfig := cfg.Server.WebConfig
-	flags := &toolkit.FlagConfig{WebConfigFile: &webConfig}
-	go func() {
-		if err := toolkit.Serve(l, f.server, flags, d.log); !errors.Is(err, http.ErrServerClosed) {
-			f.failed <- err
-		}
-	}()
+	f.take(t)
 	return f, nil
 }
 
-func listener(address string) (net.Listener, error) {
-	held, err := activation.Listeners()
-	if err != nil {
-		return nil, fmt.Errorf("sockets of systemd: %w", err)
-	}
-	if len(held) > 0 && held[0] != nil {
-		return held[0], nil
-	}
-	l, err := net.Listen("tcp", address)
-	if err != nil {
-		return nil, fmt.Errorf("server.listen: %w", err)
-	}
-	return l, nil
+// turn is what the front becomes: ready, and not yet to be seen.
+type turn struct {
+	handler *web.Server
+	door    *door // the one in use, or another that waits to be opened
 }
+
+// prepare does all of a change that can fail. Either take what it returns or
+// drop it.
+func (f *front) prepare(d *daemon, cfg *config.Config) (turn, error) {
+	h, err := d.handler(cfg)
+	if err != nil {
+		return turn{}, err
+	}
+	if err := toolkit.Validate(cfg.Server.WebConfig); err != nil {
+		return turn{}, fmt.Errorf("server.web_config: %w", err)
+	}
+	next, err := f.door.follow(cfg.Server.Listen, cfg.Server.WebConfig)
+	if err != nil {
+		return turn{}, err
+	}
+	return turn{handler: h, door: next}, nil
+}
+
+// take makes a change seen. Requests under way at a door that closes are
+// answered.
+func (f *front) take(t turn) {
+	f.handler.Store(t.handler)
+	old := f.door
+	if t.door == old {
+		return
+	}
+	f.door = t.door
+	f.door.open(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { f.handler.Load().ServeHTTP(w, r) }), f.log, f.failed)
+	if old != nil {
+		go old.close() // one of the requests may be that for the reload
+	}
+}
+
+func (f *front) drop(t turn) {
+	if t.door != f.door {
+		t.door.listener.Close()
+	}
+}
+
+func (f *front) address() string { return f.door.listener.Addr().String() }
+
+func (f *front) close() { f.door.close() }
 
 // handler builds pages and API for a configuration.
 func (d *daemon) handler(cfg *config.Config) (*web.Server, error) {
@@ -112,29 +120,4 @@ func (d *daemon) checkNow(ctx context.Context, origin string) error {
 		return watcher.ErrBusy
 	}
 	return e.watcher.CheckNow(ctx, origin)
-}
-
-// follow takes the settings of a new configuration. The port stays: another
-// one needs a restart, and says so.
-func (f *front) follow(d *daemon, cfg *config.Config) error {
-	old := d.engine.Load().cfg.Server
-	if cfg.Server.Listen != old.Listen || cfg.Server.WebConfig != old.WebConfig {
-		return errors.New("server.listen or server.web_config changed: that needs a restart")
-	}
-	h, err := d.handler(cfg)
-	if err != nil {
-		return err
-	}
-	f.handler.Store(h)
-	return nil
-}
-
-func (f *front) address() string { return f.listener.Addr().String() }
-
-func (f *front) close() {
-	ctx, cancel := context.WithTimeout(context.Background(), stopTimeout)
-	defer cancel()
-	if f.server.Shutdown(ctx) != nil {
-		f.server.Close()
-	}
 }
