@@ -33,3 +33,31 @@ lint: ## gofmt, vet, staticcheck
 	@test -z "$$(gofmt -l .)" || { echo "gofmt would change:"; gofmt -l .; exit 1; }
 	go vet ./...
 	go tool staticcheck ./...
+
+.PHONY: fuzz
+FUZZTIME ?= 20s
+fuzz: ## every fuzz target for FUZZTIME (20s)
+	@for t in config:FuzzParse fetch:FuzzAnswer fetch:FuzzSniff robots:FuzzMatch \
+	  robots:FuzzNormalizePath robots:FuzzParse diff:FuzzCompare diff:FuzzFiles; do \
+	  echo "fuzz $$t"; go test ./$${t%%:*} -run '^$$' -fuzz "^$${t##*:}$$" -fuzztime $(FUZZTIME) || exit 1; done
+
+.PHONY: prove-engine
+prove-engine: ## the comparison against its oracle, a million pairs; all questions of the corpus
+	ROBOTSWATCH_ORACLE_PAIRS=1000000 go test ./diff -run Oracle -timeout 60m -count 1
+	ROBOTSWATCH_CORPUS=all go test ./diff -run Corpus -timeout 60m -count 1 -v
+	go test ./diff ./robots -run '^$$' -bench . -benchtime 3x
+
+.PHONY: prove-watcher
+prove-watcher: ## episodes, real histories, a virtual year, 100,000 checks
+	ROBOTSWATCH_EPISODES=10000 ROBOTSWATCH_HISTORIES=300 ROBOTSWATCH_YEAR_DAYS=365 ROBOTSWATCH_YEAR_SITES=60 \
+	  ROBOTSWATCH_CHECK_SITES=10000 go test ./watcher -timeout 60m -count 1 -v -run 'Episodes|Histories|Year|Requests'
+
+.PHONY: prove-alerts
+prove-alerts: ## 300 kills of the daemon with receivers that misbehave; 100,000 sites flipped by one template
+	ROBOTSWATCH_CAMPAIGN=300 go test ./cmd/robotswatch -run Campaign -timeout 60m -count 1 -v
+	ROBOTSWATCH_TEMPLATE_SITES=100000 go test ./notify -run Template -timeout 20m -count 1 -v
+
+.PHONY: prove-pages
+prove-pages: ## every page in a browser, 10,000 random calls, a million sites
+	ROBOTSWATCH_BROWSER=1 ROBOTSWATCH_SITES=10000 ROBOTSWATCH_CALLS=10000 go test ./web -timeout 60m -count 1
+	ROBOTSWATCH_SCALE=1000000 go test ./web -run ManySites -timeout 60m -count 1 -v
