@@ -50,22 +50,23 @@ func (s *Store) writeOnce(ctx context.Context, fn func(tx *Tx) error) error {
 
 // run begins, runs fn, and commits; on any error it rolls back.
 func (tx *Tx) run(ctx context.Context, begin string, fn func(tx *Tx) error) (err error) {
-	if _, err := tx.conn.ExecContext(ctx, begin); err != nil {
-		return fmt.Errorf("begin: %w", err)
-	}
 	committed := false
 	tx.after = nil
 	defer func() {
 		if committed {
 			return
 		}
-		// The rollback must reach the database also when ctx has ended.
+		// The rollback must reach the database also when ctx has ended; and
+		// when BEGIN fails, since it may have begun as ctx ended.
 		undo, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
 		defer cancel()
 		if _, e := tx.conn.ExecContext(undo, "ROLLBACK"); e != nil && tx.stmts == nil {
 			tx.discard()
 		}
 	}()
+	if _, err := tx.conn.ExecContext(ctx, begin); err != nil {
+		return fmt.Errorf("begin: %w", err)
+	}
 	if err := fn(tx); err != nil {
 		return err
 	}
