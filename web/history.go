@@ -23,7 +23,7 @@ type dayTally struct {
 }
 
 // numbers remembers what takes a while to count: the present for a moment,
-// past days until midnight. While it counts again others get what it has.
+// past days until midnight. Who asks while it counts waits for that.
 type numbers struct {
 	mu   sync.Mutex
 	tags map[string]*tagNumbers
