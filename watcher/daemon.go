@@ -200,6 +200,7 @@ func (d *Daemon) movePlans(ctx context.Context, back time.Duration) {
 // what is finished and releases the rest.
 func (d *Daemon) stop(p *pool, w *writer) error {
 	p.stopping = true
+	w.hurry() // a look may wait for a writer that waits for a store that is away
 	for p.inFlight > 0 {
 		p.finished(<-p.done)
 	}

@@ -217,6 +217,60 @@ func TestStopHandsBackWhatWasNotLookedAt(t *testing.T) {
 	})
 }
 
+func TestStopDoesNotWaitForAStoreThatIsAway(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		sites, _ := testSites(2*batchSize + 100)
+		store := newMemStore(sites...)
+		store.fail = func([]Result) error { return errors.New("connection lost") }
+		web := newFakeWeb(func(string, time.Time) fetch.Outcome { return policyAnswer("") })
+		d := testDaemon(t, store, web, "@every 6h", nil)
+		var asked time.Time
+		running(t, d, func() {
+			time.Sleep(5 * time.Minute)
+			if web.total <= batchSize+1 {
+				t.Fatalf("%d looks: none waits for the writer", web.total)
+			}
+			asked = time.Now()
+			time.AfterFunc(time.Hour, func() {
+				store.mu.Lock()
+				defer store.mu.Unlock()
+				store.fail = nil
+			})
+		})
+		if took := time.Since(asked); took > time.Minute {
+			t.Errorf("the daemon stopped %v after it was asked to", took)
+		}
+	})
+}
+
+// A site that waits so long for its turn that its lease runs out is claimed
+// again, also when it is the last one.
+func TestOnceOutlastsLeases(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var sites []Site
+		var origins []string
+		for i := range 40 {
+			origin := fmt.Sprintf("https://host%d.crowded.example", i)
+			sites = append(sites, Site{Origin: origin, State: fetch.Pending, Config: SiteConfig{Origin: origin}})
+			origins = append(origins, origin)
+		}
+		store := newMemStore(sites...)
+		web := newFakeWeb(func(string, time.Time) fetch.Outcome { return policyAnswer("") })
+		web.takes = func(string) time.Duration { return 30 * time.Second }
+		d := testDaemon(t, store, web, "@every 6h", func(o *Options) { o.PerDomain = 1 })
+		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Hour)
+		defer cancel()
+		if err := d.Once(ctx, origins); err != nil {
+			t.Fatal(err)
+		}
+		for _, o := range origins {
+			if web.looks[o] != 1 {
+				t.Errorf("%s: %d looks", o, web.looks[o])
+			}
+		}
+	})
+}
+
 func TestRecordingIsRetriedAndOnePoisonedResultHarmsNoOther(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		sites, origins := testSites(20)

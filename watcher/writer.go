@@ -13,8 +13,9 @@ const (
 	// firstRetry and lastRetry bound the pauses after a failed transaction.
 	firstRetry = 250 * time.Millisecond
 	lastRetry  = 15 * time.Second
-	// lastAttempts are made after the daemon was asked to stop.
-	lastAttempts = 5
+	// lastWords is how long recording is tried after the daemon was asked to
+	// stop.
+	lastWords = 15 * time.Second
 	// oneByOneAfter failures a batch is written result by result, to find one
 	// that cannot be written.
 	oneByOneAfter = 4
@@ -32,12 +33,14 @@ type writer struct {
 	d    *Daemon
 	in   chan written
 	done chan struct{}
-	stop chan struct{} // closed when the daemon stops: no more endless retries
+	stop chan struct{} // closed when the daemon stops: no more long pauses
+	end  func()        // no more attempts
 }
 
 func (d *Daemon) startWriter(ctx context.Context) *writer {
-	w := &writer{d: d, in: make(chan written, batchSize), done: make(chan struct{}), stop: make(chan struct{})}
-	go w.run(context.WithoutCancel(ctx))
+	ctx, end := context.WithCancel(context.WithoutCancel(ctx))
+	w := &writer{d: d, in: make(chan written, batchSize), done: make(chan struct{}), stop: make(chan struct{}), end: end}
+	go w.run(ctx)
 	return w
 }
 
@@ -54,12 +57,18 @@ func (w *writer) offer(r written) bool {
 	}
 }
 
-// close waits until everything is recorded, for a limited time. Nothing may
-// be put any more.
-func (w *writer) close() {
+// hurry ends endless retries: what cannot be recorded soon is dropped.
+func (w *writer) hurry() {
 	close(w.stop)
+	time.AfterFunc(lastWords, w.end)
+}
+
+// close waits until everything is recorded or dropped, a limited time after
+// hurry. Nothing may be put any more.
+func (w *writer) close() {
 	close(w.in)
 	<-w.done
+	w.end()
 }
 
 func (w *writer) run(ctx context.Context) {
@@ -95,7 +104,7 @@ func (w *writer) gather(first written) []written {
 // record writes a batch, again and again until it is written. Only when the
 // daemon stops does it give up, and then the sites are due again.
 func (w *writer) record(ctx context.Context, batch []written) {
-	pause, left, stop := firstRetry, lastAttempts, w.stop
+	pause, stop := firstRetry, w.stop
 	for failures := 1; ; failures++ {
 		err := w.try(ctx, batch)
 		if err == nil {
@@ -113,10 +122,7 @@ func (w *writer) record(ctx context.Context, batch []written) {
 			pause = min(2*pause, lastRetry)
 		case <-stop:
 			stop, pause = nil, firstRetry
-		}
-		if left--; stop != nil {
-			left = lastAttempts
-		} else if left == 0 {
+		case <-ctx.Done():
 			w.drop(batch, err)
 			return
 		}
