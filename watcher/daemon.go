@@ -220,7 +220,8 @@ func (d *Daemon) Once(ctx context.Context, origins []string) error {
 	w := d.startWriter(ctx)
 	p := newPool(d, w)
 	p.patient = true
-	for ctx.Err() == nil && (len(origins) > 0 || len(p.waiting) > 0 || p.inFlight > 0) {
+	for ctx.Err() == nil {
+		p.giveUp(ctx)
 		origins, p.expired = append(origins, p.expired...), nil
 		if n := min(p.room(), len(origins)); n > 0 {
 			if err := d.claimPage(ctx, p, origins[:n]); err != nil {
@@ -231,6 +232,12 @@ func (d *Daemon) Once(ctx context.Context, origins []string) error {
 			continue
 		}
 		p.dispatch(ctx)
+		if p.inFlight == 0 { // so nobody waits, unless for a new lease
+			if len(p.expired) == 0 {
+				break
+			}
+			continue
+		}
 		select {
 		case <-ctx.Done():
 		case t := <-p.done:

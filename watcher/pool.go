@@ -146,10 +146,12 @@ func (p *pool) dispatch(ctx context.Context) {
 }
 
 // drop forgets a site whose lease is about to run out; it is due again then.
+// Who is patient gives it back at once and claims it anew.
 func (p *pool) drop(t *task) {
 	delete(p.held, t.lease.Site.ID)
 	if p.patient {
 		p.expired = append(p.expired, t.lease.Site.Origin)
+		p.returned = append(p.returned, t.current())
 	}
 	t.tell(ErrNotNow)
 }
