@@ -204,7 +204,7 @@ func TestDeliveriesAreCounted(t *testing.T) {
 		w.record(blocks(0, "GPTBot"), blocks(1, "GPTBot"))
 		d.Poke()
 		time.Sleep(30 * time.Minute)
-		retried := box.attempts - 2
+		retried := box.tried() - 2
 		wantSeries(t, reg, "robotswatch_deliveries_total", fmt.Sprintf(`
 # HELP robotswatch_deliveries_total Messages to receivers, by what became of the attempt.
 # TYPE robotswatch_deliveries_total counter

@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"path/filepath"
+	"slices"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -228,6 +229,27 @@ func (b *inbox) titles() (list []string) {
 		list = append(list, m.Text.Title)
 	}
 	return list
+}
+
+// got are the messages taken so far.
+func (b *inbox) got() []notify.Message {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return slices.Clone(b.messages)
+}
+
+// tried is how often it was sent something.
+func (b *inbox) tried() int {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.attempts
+}
+
+// when is the time at which the i-th message was taken.
+func (b *inbox) when(i int) time.Time {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.at[i]
 }
 
 func (b *inbox) set(answer func(notify.Message) error) {

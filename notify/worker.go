@@ -19,7 +19,7 @@ const (
 	maxBackoffAlive = 30 * time.Second // the same while the receiver takes other messages
 	maxPause        = 5 * time.Minute  // between attempts at one failing receiver
 	maxRetryAfter   = time.Hour        // a receiver that asks for more is asked again after this
-	idlePoll        = 10 * time.Second // looks at the outbox without being poked
+	idlePoll        = 30 * time.Second // looks at the outbox without being poked
 	leaseTime       = 15 * time.Second // beyond the timeout of an attempt; another machine takes over after it
 	settleTime      = time.Minute      // for recording what became of a message
 	groupsPerLook   = 100
