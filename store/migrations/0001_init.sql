@@ -1,8 +1,9 @@
 -- +goose Up
 -- Words in braces differ between the dialects: {{id}} a generated key,
 -- {{blob}} octets, {{clustered}} rows kept in key order where the database
--- can, {{plain}} text compared octet by octet. Times are Unix milliseconds; 0 is "never". Columns called data and
--- evidence are packed JSON (pack.go).
+-- can, {{roomy}} pages with room for rows that are updated all the time,
+-- {{plain}} text compared octet by octet. Times are Unix milliseconds; 0 is
+-- "never". Columns called data and evidence are packed JSON (pack.go).
 
 -- Interned lists: the tags and agents of a site, the agents of a change. Few
 -- distinct ones exist. 0 stands for the empty list, which has no row.
@@ -33,7 +34,7 @@ CREATE TABLE sites (
     next_check_at  BIGINT NOT NULL DEFAULT 0,
     lease_until    BIGINT NOT NULL DEFAULT 0,
     lease_token    BIGINT NOT NULL DEFAULT 0
-);
+) {{roomy}};
 CREATE INDEX sites_due ON sites (next_check_at) WHERE active = 1;
 CREATE INDEX sites_standing ON sites (state, profile_id, tags_id) WHERE active = 1;
 
