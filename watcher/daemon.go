@@ -16,8 +16,9 @@ const (
 	DefaultPoll = time.Second
 	// minLease is how long a claimed site belongs to a daemon at least.
 	minLease = 10 * time.Minute
-	// farewell is how long a daemon that stops tries to record and release.
-	farewell = 5 * time.Second
+	// farewell is how long a daemon that stops tries to release what it holds,
+	// after lastWords.
+	farewell = 3 * time.Second
 )
 
 // Answers to CheckNow.

@@ -15,7 +15,7 @@ const (
 	lastRetry  = 15 * time.Second
 	// lastWords is how long recording is tried after the daemon was asked to
 	// stop.
-	lastWords = 15 * time.Second
+	lastWords = 5 * time.Second
 	// oneByOneAfter failures a batch is written result by result, to find one
 	// that cannot be written.
 	oneByOneAfter = 4
