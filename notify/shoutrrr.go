@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/netip"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -102,6 +103,7 @@ func secretsOf(u *url.URL, raw string) []string {
 	for _, values := range u.Query() {
 		list = append(list, values...)
 	}
+	slices.SortFunc(list, func(a, b string) int { return len(b) - len(a) })
 	return list
 }
 
