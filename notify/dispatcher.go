@@ -19,6 +19,7 @@ type Dispatcher struct {
 	workers []*worker
 	names   []string
 	metrics *Metrics
+	log     *slog.Logger
 }
 
 // Options of a Dispatcher.
@@ -49,7 +50,7 @@ func NewDispatcher(outbox Outbox, targets []Target, o Options) (*Dispatcher, err
 	if o.Router == nil {
 		return nil, errors.New("a dispatcher needs the router")
 	}
-	d := &Dispatcher{outbox: outbox, metrics: o.Metrics}
+	d := &Dispatcher{outbox: outbox, metrics: o.Metrics, log: o.Log}
 	for _, t := range targets {
 		c := t.Config
 		if c.MaxAge == 0 {
@@ -91,8 +92,16 @@ func (d *Dispatcher) Poke() {
 // Run delivers until the context ends; a send that is under way then has five
 // seconds to finish, or will be repeated by the next run.
 func (d *Dispatcher) Run(ctx context.Context) error {
-	if err := d.begin(ctx); err != nil {
-		return err
+	for failures := 1; ; failures++ {
+		err := d.begin(ctx)
+		if err == nil {
+			break
+		}
+		if ctx.Err() != nil {
+			return nil
+		}
+		d.log.Error("cannot begin to deliver, will try again", "error", err)
+		sleep(ctx, backoff(failures))
 	}
 	var wg sync.WaitGroup
 	for _, w := range d.workers {

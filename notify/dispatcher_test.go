@@ -445,6 +445,37 @@ func TestNothingIsSentTwiceOverARestart(t *testing.T) {
 	})
 }
 
+// deaf is an outbox that does not answer when it is told the receivers.
+type deaf struct {
+	notify.Outbox
+	times int
+}
+
+func (o *deaf) Sync(ctx context.Context, receivers []string, now time.Time) error {
+	if o.times--; o.times >= 0 {
+		return errors.New("connection refused")
+	}
+	return o.Outbox.Sync(ctx, receivers, now)
+}
+
+func TestDeliveryBeginsWhenTheStoreIsBack(t *testing.T) {
+	simulate(t, func(t *testing.T) {
+		w, box := newWorld(t, 1), &inbox{}
+		targets := []notify.Target{{Config: machine("r"), Sender: box}}
+		w.deliver(targets) // so that changes are routed
+		d, err := notify.NewDispatcher(&deaf{w.store, 5}, targets, notify.Options{Owner: "test", Router: w.router})
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.record(blocks(0, "GPTBot"))
+		defer w.run(d)()
+		time.Sleep(time.Minute)
+		if len(box.messages) != 1 {
+			t.Errorf("%d messages, want 1", len(box.messages))
+		}
+	})
+}
+
 func TestDrainSendsAllThatWaitsWithoutWaiting(t *testing.T) {
 	simulate(t, func(t *testing.T) {
 		w, box := newWorld(t, 10), &inbox{}
