@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/robotswatch/robotswatch/internal/realdata"
 	"github.com/robotswatch/robotswatch/robots"
 )
 
@@ -42,7 +43,7 @@ func edited(before *robots.Rules, edit func([]robots.Rule) []robots.Rule) *robot
 // corpusRuleSets gives the distinct effective rule sets of all files, in order
 // of the names.
 func corpusRuleSets(t testing.TB) (sets []*robots.Rules, names []string) {
-	files := archive(t, "robots-2024.tar.xz")
+	files := realdata.Archive(t, "robots-2024.tar.xz")
 	for _, name := range slices.Sorted(maps.Keys(files)) {
 		f := robots.Parse(files[name], robots.Options{})
 		seen := map[string]bool{}

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/robotswatch/robotswatch/internal/realdata"
 	"github.com/robotswatch/robotswatch/robots"
 )
 
@@ -17,7 +18,7 @@ type realPair struct {
 
 func realPairs(t *testing.T) (pairs []realPair, reading [][]string) {
 	t.Helper()
-	files := archive(t, "pairs.tar.xz")
+	files := realdata.Archive(t, "pairs.tar.xz")
 	for _, row := range table(files["pairs/index.tsv"]) {
 		pairs = append(pairs, realPair{row[0], row[1],
 			NewInput(files["pairs/"+row[0]+"/before.txt"]), NewInput(files["pairs/"+row[0]+"/after.txt"])})

@@ -1,72 +1,24 @@
 package fetch
 
 import (
-	"archive/tar"
 	"bytes"
-	"errors"
-	"io"
 	"net/http"
-	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
 
-	"github.com/ulikunitz/xz"
+	"github.com/robotswatch/robotswatch/internal/realdata"
 )
-
-// sharedDir is where the corpus of real files lies, beside the repository.
-func sharedDir(t testing.TB) string {
-	t.Helper()
-	if d := os.Getenv("ROBOTSWATCH_SHARED"); d != "" {
-		return d
-	}
-	d, err := os.Getwd()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for {
-		if _, err := os.Stat(filepath.Join(d, "go.mod")); err == nil {
-			return filepath.Join(d, "..", "shared")
-		}
-		if d == filepath.Dir(d) {
-			t.Fatal("no go.mod above the test")
-		}
-		d = filepath.Dir(d)
-	}
-}
 
 // corpus gives the files of one archive of real files by name.
 func corpus(t testing.TB, name string) map[string][]byte {
 	t.Helper()
-	f, err := os.Open(filepath.Join(sharedDir(t), "corpus", name))
-	if errors.Is(err, os.ErrNotExist) {
-		t.Skip("the corpus of real files is not here")
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	unpacked, err := xz.NewReader(f)
-	if err != nil {
-		t.Fatal(err)
-	}
 	files := make(map[string][]byte)
-	for r := tar.NewReader(unpacked); ; {
-		h, err := r.Next()
-		if err == io.EOF {
-			return files
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		if h.Typeflag != tar.TypeReg {
-			continue
-		}
-		if files[filepath.Base(h.Name)], err = io.ReadAll(r); err != nil {
-			t.Fatal(err)
-		}
+	for path, body := range realdata.Archive(t, name) {
+		files[filepath.Base(path)] = body
 	}
+	return files
 }
 
 // A file with a line that any crawler reads is a robots.txt, unless it is a

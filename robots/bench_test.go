@@ -6,12 +6,14 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/robotswatch/robotswatch/internal/realdata"
 )
 
 // corpusBetween gives the real files of a size, smallest name first, web
 // pages left out.
 func corpusBetween(b *testing.B, from, to int) [][]byte {
-	files := archive(b, "robots-2024.tar.xz")
+	files := realdata.Archive(b, "robots-2024.tar.xz")
 	var names []string
 	for name, body := range files {
 		if from <= len(body) && len(body) <= to && !bytes.Contains(bytes.ToLower(body[:min(len(body), 2000)]), []byte("<html")) {

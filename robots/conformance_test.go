@@ -3,6 +3,8 @@ package robots
 import (
 	"encoding/json"
 	"testing"
+
+	"github.com/robotswatch/robotswatch/internal/realdata"
 )
 
 func TestRFC9309_conformanceCases(t *testing.T) {
@@ -14,7 +16,7 @@ func TestRFC9309_conformanceCases(t *testing.T) {
 		Allowed bool   `json:"allowed"`
 		Note    string `json:"note"`
 	}
-	if err := json.NewDecoder(shared(t, "cases", "conformance.json")).Decode(&cases); err != nil {
+	if err := json.NewDecoder(realdata.Open(t, "cases", "conformance.json")).Decode(&cases); err != nil {
 		t.Fatal(err)
 	}
 	if len(cases) < 61 {

@@ -5,6 +5,8 @@ import (
 	"reflect"
 	"slices"
 	"testing"
+
+	"github.com/robotswatch/robotswatch/internal/realdata"
 )
 
 func FuzzMatch(f *testing.F) {
@@ -91,7 +93,7 @@ func checkFile(t *testing.T, body []byte, path string, limit int, reading Readin
 
 // The corpus as a whole keeps what the fuzz target checks.
 func TestParse_corpus(t *testing.T) {
-	for name, body := range archive(t, "robots-2024.tar.xz") {
+	for name, body := range realdata.Archive(t, "robots-2024.tar.xz") {
 		if len(body) > 20_000 {
 			continue // the oracle is quadratic
 		}

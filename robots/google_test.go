@@ -3,13 +3,15 @@ package robots
 import (
 	"strings"
 	"testing"
+
+	"github.com/robotswatch/robotswatch/internal/realdata"
 )
 
 // The reference table gives, for each pair of files and each agent, how often
 // Google's parser changed its mind, in which direction, and one URL on which
 // it did.
 func TestGoogleReading_referenceTable(t *testing.T) {
-	files := archive(t, "pairs.tar.xz")
+	files := realdata.Archive(t, "pairs.tar.xz")
 	flips := 0
 	for row := range strings.Lines(string(files["pairs/google_reading.tsv"])) {
 		col := strings.Split(strings.TrimSpace(row), "\t")

@@ -1,44 +1,16 @@
 package watcher_test
 
 import (
-	"archive/tar"
-	"bufio"
 	"encoding/json"
 	"errors"
 	"io"
-	"io/fs"
-	"os"
 	"path/filepath"
 	"testing"
 	"time"
 
-	"github.com/ulikunitz/xz"
-
 	"github.com/robotswatch/robotswatch/fetch"
+	"github.com/robotswatch/robotswatch/internal/realdata"
 )
-
-// shared opens a file of the corpus beside the repository; the test is
-// skipped where it is missing. ROBOTSWATCH_SHARED names another place.
-func shared(t *testing.T, name string) io.Reader {
-	t.Helper()
-	dir := os.Getenv("ROBOTSWATCH_SHARED")
-	if dir == "" {
-		dir = filepath.Join("..", "..", "shared")
-	}
-	f, err := os.Open(filepath.Join(dir, name))
-	if errors.Is(err, fs.ErrNotExist) {
-		t.Skipf("%s is not here", name)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { f.Close() })
-	r, err := xz.NewReader(bufio.NewReader(f))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return r
-}
 
 // captured is one line of histories.jsonl: an answer that held until the next.
 type captured struct {
@@ -69,7 +41,7 @@ func (c captured) outcome(at time.Time) fetch.Outcome {
 func readHistories(t *testing.T) (origins []string, lines map[string][]captured) {
 	t.Helper()
 	lines = map[string][]captured{}
-	dec := json.NewDecoder(bufio.NewReader(shared(t, "corpus/histories.jsonl.xz")))
+	dec := json.NewDecoder(realdata.Open(t, "corpus", "histories.jsonl.xz"))
 	for {
 		var c captured
 		err := dec.Decode(&c)
@@ -90,28 +62,17 @@ func readHistories(t *testing.T) (origins []string, lines map[string][]captured)
 func readPairs(t *testing.T) map[string]*[2][]byte {
 	t.Helper()
 	pairs := map[string]*[2][]byte{}
-	r := tar.NewReader(shared(t, "corpus/pairs.tar.xz"))
-	for {
-		h, err := r.Next()
-		if errors.Is(err, io.EOF) {
-			return pairs
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		side := map[string]int{"before.txt": 0, "after.txt": 1}
-		i, ok := side[filepath.Base(h.Name)]
+	side := map[string]int{"before.txt": 0, "after.txt": 1}
+	for path, text := range realdata.Archive(t, "pairs.tar.xz") {
+		i, ok := side[filepath.Base(path)]
 		if !ok {
 			continue
 		}
-		text, err := io.ReadAll(r)
-		if err != nil {
-			t.Fatal(err)
-		}
-		name := filepath.Base(filepath.Dir(h.Name))
+		name := filepath.Base(filepath.Dir(path))
 		if pairs[name] == nil {
 			pairs[name] = &[2][]byte{}
 		}
 		pairs[name][i] = text
 	}
+	return pairs
 }

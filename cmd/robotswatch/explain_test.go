@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/robotswatch/robotswatch/internal/realdata"
 )
 
 const explainFile = `User-agent: GPTBot
@@ -92,7 +94,6 @@ func TestExplainRefusesWhatItCannotUnderstand(t *testing.T) {
 
 // The conformance cases, asked as anybody would ask them: of the binary.
 func TestExplainConformanceThroughTheBinary(t *testing.T) {
-	raw := sharedFile(t, "cases", "conformance.json")
 	var cases []struct {
 		ID      string `json:"id"`
 		Robots  []byte `json:"robots_base64"`
@@ -101,7 +102,7 @@ func TestExplainConformanceThroughTheBinary(t *testing.T) {
 		Allowed bool   `json:"allowed"`
 		Note    string `json:"note"`
 	}
-	if err := json.Unmarshal(raw, &cases); err != nil {
+	if err := json.NewDecoder(realdata.Open(t, "cases", "conformance.json")).Decode(&cases); err != nil {
 		t.Fatal(err)
 	}
 	if len(cases) < 61 {
@@ -131,22 +132,4 @@ func TestExplainConformanceThroughTheBinary(t *testing.T) {
 			t.Errorf("%s (%s): allowed %v, exit %d; want %v", c.ID, c.Note, got.Allowed, cmd.ProcessState.ExitCode(), c.Allowed)
 		}
 	}
-}
-
-// sharedFile reads a file of the data that lie beside the repository, or
-// where ROBOTSWATCH_SHARED says; the test is skipped without it.
-func sharedFile(t *testing.T, elem ...string) []byte {
-	t.Helper()
-	dir := os.Getenv("ROBOTSWATCH_SHARED")
-	if dir == "" {
-		dir = filepath.Join("..", "..", "..", "shared")
-	}
-	b, err := os.ReadFile(filepath.Join(append([]string{dir}, elem...)...))
-	if os.IsNotExist(err) {
-		t.Skipf("no shared data: %v", err)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	return b
 }
