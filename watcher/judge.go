@@ -95,6 +95,16 @@ func (j *Judge) Watch(c SiteConfig) (*Watch, error) {
 	return w, nil
 }
 
+// Effective is the access that holds at a moment for the agents watched on a
+// site.
+func (j *Judge) Effective(site Site, now time.Time) ([]AgentAccess, error) {
+	watch, err := j.Watch(site.Config)
+	if err != nil {
+		return nil, err
+	}
+	return Effective(site, watch.Agents, now, j.set.Semantics), nil
+}
+
 // Schedule of a site.
 func (j *Judge) Schedule(c SiteConfig) (*Schedule, error) {
 	if c.Schedule == "" {

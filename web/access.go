@@ -17,12 +17,7 @@ const overdueAfter = 24 * time.Hour
 
 // effective is the access that holds now for the agents watched on a site.
 func (s *Server) effective(site watcher.Site) ([]watcher.AgentAccess, error) {
-	judge := s.deps.Judge
-	watch, err := judge.Watch(site.Config)
-	if err != nil {
-		return nil, err
-	}
-	return watcher.Effective(site, watch.Agents, s.deps.Now(), judge.Settings().Semantics), nil
+	return s.deps.Judge.Effective(site, s.deps.Now())
 }
 
 // agent is a crawler as the catalogue knows it, or one by that token alone.

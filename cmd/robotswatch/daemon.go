@@ -89,11 +89,7 @@ func (d *daemon) effective(site watcher.Site) []watcher.AgentAccess {
 	if e == nil {
 		return site.Profile
 	}
-	watch, err := e.judge.Watch(site.Config)
-	if err != nil {
-		return site.Profile
-	}
-	return watcher.Effective(site, watch.Agents, time.Now(), e.judge.Settings().Semantics)
+	return effectiveNow(e.judge, site)
 }
 
 // drainLimit is how long a daemon that was asked to end may take for that. A

@@ -132,11 +132,17 @@ func (a *app) openLibrary(ctx context.Context) (*library, error) {
 }
 
 func (l *library) effective(site watcher.Site) []watcher.AgentAccess {
-	watch, err := l.judge.Watch(site.Config)
+	return effectiveNow(l.judge, site)
+}
+
+// effectiveNow is what the store shows of a site; what its last readable
+// answer said where the agents to watch are no longer known.
+func effectiveNow(judge *watcher.Judge, site watcher.Site) []watcher.AgentAccess {
+	access, err := judge.Effective(site, time.Now())
 	if err != nil {
 		return site.Profile
 	}
-	return watcher.Effective(site, watch.Agents, time.Now(), l.judge.Settings().Semantics)
+	return access
 }
 
 // table writes rows of one shape in the format that was asked for.
