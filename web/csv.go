@@ -5,7 +5,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"strings"
+
+	"github.com/robotswatch/robotswatch/internal/visible"
 )
 
 // csvRow is an entry of a list that can be a line of a table.
@@ -38,7 +39,7 @@ func marshalCSV(w io.Writer, v any) error {
 	cw := csv.NewWriter(w)
 	for _, line := range t.csvLines() {
 		for i, cell := range line {
-			line[i] = csvCell(cell)
+			line[i] = visible.Cell(cell)
 		}
 		if err := cw.Write(line); err != nil {
 			return fmt.Errorf("csv: %w", err)
@@ -46,14 +47,4 @@ func marshalCSV(w io.Writer, v any) error {
 	}
 	cw.Flush()
 	return cw.Error()
-}
-
-// csvCell defuses what a spreadsheet would run as a formula: content of
-// strangers that starts with one of these is preceded by an apostrophe, which
-// spreadsheets take as "this is text".
-func csvCell(s string) string {
-	if s != "" && strings.ContainsRune("=+-@\t\r\n|%", rune(s[0])) {
-		return "'" + s
-	}
-	return s
 }

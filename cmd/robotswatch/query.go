@@ -172,7 +172,11 @@ func (t table[T]) write(w io.Writer, format string, rows func(yield func(T, erro
 			if err != nil {
 				return err
 			}
-			_ = cw.Write(t.inert(t.cells(row)))
+			cells := t.cells(row)
+			for i := range cells {
+				cells[i] = visible.Cell(cells[i])
+			}
+			_ = cw.Write(cells)
 		}
 		cw.Flush()
 		return cw.Error()
@@ -194,16 +198,6 @@ func (t table[T]) write(w io.Writer, format string, rows func(yield func(T, erro
 
 // maxCell bounds a cell of a table for people, in characters.
 const maxCell = 120
-
-// inert keeps spreadsheets from running what a stranger wrote.
-func (t table[T]) inert(cells []string) []string {
-	for i, c := range cells {
-		if c != "" && strings.ContainsRune("=+-@\t\r", rune(c[0])) {
-			cells[i] = "'" + c
-		}
-	}
-	return cells
-}
 
 // moment shows a time, nothing for none.
 func moment(t time.Time) string {

@@ -55,6 +55,16 @@ func Short(s string, max int) string {
 	return b.String()
 }
 
+// Cell is a cell of a CSV file that no spreadsheet runs as a formula: one that
+// begins like a formula is preceded by an apostrophe, which spreadsheets take
+// as "this is text".
+func Cell(s string) string {
+	if s != "" && strings.IndexByte("=+-@\t\r\n|%", s[0]) >= 0 {
+		return "'" + s
+	}
+	return s
+}
+
 func printable(s string) bool {
 	for i := 0; i < len(s); i++ {
 		if s[i] < ' ' || s[i] >= 0x7f {

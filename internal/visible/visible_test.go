@@ -48,3 +48,20 @@ func TestShortKeepsWithinItsLimitAndCutsNoEscape(t *testing.T) {
 		}
 	})
 }
+
+func TestCellIsNoFormula(t *testing.T) {
+	for in, want := range map[string]string{
+		`=HYPERLINK("https://evil.example")`: `'=HYPERLINK("https://evil.example")`,
+		"+1":                                 "'+1",
+		"-1":                                 "'-1",
+		"@SUM(A1)":                           "'@SUM(A1)",
+		"\t=1":                               "'\t=1",
+		"|calc":                              "'|calc",
+		"/a=b":                               "/a=b",
+		"":                                   "",
+	} {
+		if got := Cell(in); got != want {
+			t.Errorf("Cell(%q) = %q, want %q", in, got, want)
+		}
+	}
+}
