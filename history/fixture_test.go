@@ -207,5 +207,15 @@ type ctx = context.Context
 
 // one is a configuration of one site.
 func one(c watcher.SiteConfig) iter.Seq2[watcher.SiteConfig, error] {
-	return func(yield func(watcher.SiteConfig, error) bool) { yield(c, nil) }
+	return list([]watcher.SiteConfig{c})
+}
+
+func list(sites []watcher.SiteConfig) iter.Seq2[watcher.SiteConfig, error] {
+	return func(yield func(watcher.SiteConfig, error) bool) {
+		for _, c := range sites {
+			if !yield(c, nil) {
+				return
+			}
+		}
+	}
 }

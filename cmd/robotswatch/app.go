@@ -86,6 +86,7 @@ crawler could fetch becomes forbidden, or free again.`,
 		a.storeCommand(),
 		a.demoCommand(),
 		a.backfillCommand(),
+		a.exportCommand(),
 		a.versionCommand(),
 	)
 	return root
