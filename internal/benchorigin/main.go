@@ -9,10 +9,12 @@
 // writes the root certificate to -roots, and ends when its standard input
 // does. TLS uses the chain that is usual on the web, with a leaf of its own for
 // each name or address asked for. Answers carry an ETag, and 304 follows from
-// it; -delay holds each answer back.
+// it; -delay holds each answer back. Each line on standard input changes every
+// file, and from then on no two hosts have the same.
 package main
 
 import (
+	"bufio"
 	"bytes"
 	"crypto/tls"
 	"flag"
@@ -22,15 +24,41 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/robotswatch/robotswatch/internal/testpki"
 )
 
-const tag = `"5f1e-1"`
+// origin is what all hosts serve.
+type origin struct {
+	version atomic.Int64 // from 1
+	delay   time.Duration
+}
 
-const policy = "User-agent: *\nDisallow: /private/\n\nUser-agent: GPTBot\nDisallow: /\n"
+func (o *origin) tag() string { return fmt.Sprintf(`"5f1e-%d"`, o.version.Load()) }
+
+// policy of a host: the first version is the same everywhere, later ones are
+// of the usual size and each host's own.
+func (o *origin) policy(host string) string {
+	v := o.version.Load()
+	if v == 1 {
+		return "User-agent: *\nDisallow: /private/\n\nUser-agent: GPTBot\nDisallow: /\n"
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "# %s, version %d\nUser-agent: *\nDisallow: /private/\nDisallow: /%s/\n", host, v, host)
+	for i := range 20 {
+		fmt.Fprintf(&b, "Disallow: /section-%d/%d/*?sort=\nAllow: /section-%d/%d/index.html$\n", i, v, i, v)
+	}
+	for i, agent := range []string{"GPTBot", "CCBot", "ClaudeBot", "PerplexityBot"} {
+		if int(v)%4 != i {
+			fmt.Fprintf(&b, "\nUser-agent: %s\nDisallow: /\n", agent)
+		}
+	}
+	return b.String()
+}
 
 func main() {
 	roots := flag.String("roots", "", "file for the root certificate")
@@ -59,20 +87,22 @@ func run(roots string, delay time.Duration) error {
 	if err != nil {
 		return err
 	}
-	handler := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { answer(w, r, delay) })
+	o := &origin{delay: delay}
+	o.version.Store(1)
 	quiet := log.New(io.Discard, "", 0)
-	go servePlain(plain, delay)
-	go (&http.Server{Handler: handler, ErrorLog: quiet, TLSConfig: &tls.Config{GetCertificate: leaves(ca)}}).ServeTLS(secure, "", "")
+	go o.servePlain(plain)
+	go (&http.Server{Handler: http.HandlerFunc(o.answer), ErrorLog: quiet, TLSConfig: &tls.Config{GetCertificate: leaves(ca)}}).ServeTLS(secure, "", "")
 	fmt.Println(port(plain), port(secure))
-	_, err = io.Copy(io.Discard, os.Stdin)
-	return err
+	lines := bufio.NewScanner(os.Stdin)
+	for lines.Scan() {
+		o.version.Add(1)
+	}
+	return lines.Err()
 }
 
 // servePlain answers one request a connection, with as little work as can be:
 // the machine's time is for the client. A request is one small packet here.
-func servePlain(l net.Listener, delay time.Duration) {
-	unchanged := []byte("HTTP/1.1 304 Not Modified\r\nEtag: " + tag + "\r\nConnection: close\r\n\r\n")
-	whole := fmt.Appendf(nil, "HTTP/1.1 200 OK\r\nEtag: %s\r\nContent-Type: text/plain; charset=utf-8\r\nContent-Length: %d\r\nConnection: close\r\n\r\n%s", tag, len(policy), policy)
+func (o *origin) servePlain(l net.Listener) {
 	for {
 		c, err := l.Accept()
 		if err != nil {
@@ -85,29 +115,31 @@ func servePlain(l net.Listener, delay time.Duration) {
 			if err != nil {
 				return
 			}
-			time.Sleep(delay)
+			time.Sleep(o.delay)
+			tag := o.tag()
 			if bytes.Contains(request[:n], []byte("If-None-Match: "+tag)) {
-				c.Write(unchanged)
-			} else {
-				c.Write(whole)
+				fmt.Fprintf(c, "HTTP/1.1 304 Not Modified\r\nEtag: %s\r\nConnection: close\r\n\r\n", tag)
+				return
 			}
+			policy := o.policy(c.LocalAddr().(*net.TCPAddr).IP.String())
+			fmt.Fprintf(c, "HTTP/1.1 200 OK\r\nEtag: %s\r\nContent-Type: text/plain; charset=utf-8\r\nContent-Length: %d\r\nConnection: close\r\n\r\n%s",
+				tag, len(policy), policy)
 		}()
 	}
 }
 
 func port(l net.Listener) int { return l.Addr().(*net.TCPAddr).Port }
 
-func answer(w http.ResponseWriter, r *http.Request, delay time.Duration) {
-	if delay > 0 {
-		time.Sleep(delay)
-	}
+func (o *origin) answer(w http.ResponseWriter, r *http.Request) {
+	time.Sleep(o.delay)
+	tag := o.tag()
 	w.Header().Set("ETag", tag)
 	if r.Header.Get("If-None-Match") == tag {
 		w.WriteHeader(http.StatusNotModified)
 		return
 	}
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
-	io.WriteString(w, policy)
+	io.WriteString(w, o.policy(r.Host))
 }
 
 // leaves makes a certificate for each name when it is first asked for.
