@@ -391,10 +391,13 @@ func severityRank(s watcher.Severity) int64 {
 	return 0
 }
 
-// Body implements watcher.Store.
+// Body implements watcher.Store. A look that found something else waits for
+// it, so passing faults are waited out as those of a write are.
 func (s *Store) Body(ctx context.Context, h watcher.Hash) ([]byte, error) {
 	var data []byte
-	err := s.QueryRow(ctx, "SELECT data FROM bodies WHERE sha256 = $1", h[:]).Scan(&data)
+	err := s.patiently(ctx, func() error {
+		return s.QueryRow(ctx, "SELECT data FROM bodies WHERE sha256 = $1", h[:]).Scan(&data)
+	})
 	if errors.Is(err, sql.ErrNoRows) {
 		return nil, fmt.Errorf("body %s: %w", h, watcher.ErrNotFound)
 	}

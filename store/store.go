@@ -30,7 +30,7 @@ type Options struct {
 	// Effective says what holds now for the agents watched on a site. nil: the
 	// profile of the last readable answer, whatever the state.
 	Effective func(site watcher.Site) []watcher.AgentAccess
-	// OnError is told of every failed attempt to write; nil: nobody.
+	// OnError is told of every failed attempt to write, or to read for a look; nil: nobody.
 	OnError func(error)
 }
 

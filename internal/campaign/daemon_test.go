@@ -12,6 +12,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strconv"
 	"strings"
 	"sync"
@@ -104,11 +105,18 @@ func launch(t *testing.T, config string, env ...string) *daemon {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := d.cmd.Start(); err != nil {
+	started, address := make(chan error), make(chan string, 1)
+	go func() {
+		// The kernel ties the death signal to the thread that started it.
+		runtime.LockOSThread()
+		err := d.cmd.Start()
+		if started <- err; err == nil {
+			d.follow(stderr, address)
+		}
+	}()
+	if err := <-started; err != nil {
 		t.Fatal(err)
 	}
-	address := make(chan string, 1)
-	go d.follow(stderr, address)
 	t.Cleanup(func() { d.kill(); d.tell() })
 	select {
 	case d.address = <-address:
