@@ -39,6 +39,7 @@ type Store struct {
 	d        dialect
 	schema   int64 // the newest migration that this binary knows
 	opts     Options
+	skew     skew
 	reader   *sql.DB
 	begin    string
 	writer   func(ctx context.Context) (tx *Tx, release func(), err error)
