@@ -30,6 +30,9 @@ func (s *Store) Claim(ctx context.Context, now time.Time, n int, lease time.Dura
 	if n <= 0 {
 		return nil, nil
 	}
+	if err := s.compareClocks(ctx); err != nil {
+		return nil, fmt.Errorf("claim: %w", err)
+	}
 	var leases []watcher.Lease
 	err := s.Write(ctx, func(tx *Tx) (err error) {
 		at, span := s.clock(now), lease.Milliseconds()

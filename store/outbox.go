@@ -67,7 +67,7 @@ func (s *Store) Lease(ctx context.Context, receiver, owner string, now, until ti
 		var text string
 		err := tx.QueryRow(ctx, `UPDATE receivers SET owner = $1, lease_until = $2
 			WHERE name = $3 AND (owner = $1 OR lease_until <= $4) RETURNING state`,
-			owner, toMillis(until), receiver, toMillis(now)).Scan(&text)
+			owner, toMillis(s.toShared(until)), receiver, toMillis(s.toShared(now))).Scan(&text)
 		if errors.Is(err, sql.ErrNoRows) {
 			return nil
 		}
@@ -167,7 +167,7 @@ func (c *conditions) inOrder(due time.Time, oneGroup bool) {
 func (s *Store) Groups(ctx context.Context, receiver string, now time.Time, n int) ([]notify.Group, error) {
 	c := &conditions{}
 	c.add("d.status = 'pending' AND d.receiver = $%d", receiver)
-	c.inOrder(now, true)
+	c.inOrder(s.toShared(now), true)
 	rows, err := s.Query(ctx, `SELECT d.group_key, max(d.id), min(d.created_at), max(d.created_at) FROM deliveries d
 		WHERE `+c.sql()+fmt.Sprintf(` GROUP BY d.group_key ORDER BY min(d.id) LIMIT %d`, n), c.args...)
 	if err != nil {
@@ -180,7 +180,7 @@ func (s *Store) Groups(ctx context.Context, receiver string, now time.Time, n in
 		if err := scan(&g.Key, &g.UpTo, &first, &last); err != nil {
 			return err
 		}
-		g.First, g.Last = fromMillis(first), fromMillis(last)
+		g.First, g.Last = s.fromShared(fromMillis(first)), s.fromShared(fromMillis(last))
 		groups = append(groups, g)
 		return nil
 	})
@@ -189,13 +189,13 @@ func (s *Store) Groups(ctx context.Context, receiver string, now time.Time, n in
 
 // Count implements notify.Outbox.
 func (s *Store) Count(ctx context.Context, sel notify.Selection) (t notify.Totals, err error) {
-	c := sendable(sel)
+	c := sendable(s.shared(sel))
 	var first, last int64
 	err = s.QueryRow(ctx, `SELECT count(*), count(DISTINCT d.site_id), COALESCE(max(d.id), 0),
 		COALESCE(min(d.created_at), 0), COALESCE(max(d.created_at), 0), COALESCE(max(d.attempts), 0)
 		FROM deliveries d WHERE `+c.sql(), c.args...).
 		Scan(&t.Deliveries, &t.Sites, &t.UpTo, &first, &last, &t.Attempts)
-	t.First, t.Last = fromMillis(first), fromMillis(last)
+	t.First, t.Last = s.fromShared(fromMillis(first)), s.fromShared(fromMillis(last))
 	return t, err
 }
 
@@ -219,6 +219,7 @@ func (s *Store) queryDeliveries(ctx context.Context, query string, args ...any) 
 	var list []notify.Delivery
 	err = each(rows, func(scan Scan) error {
 		d, err := scanDelivery(scan)
+		d.CreatedAt, d.NextAt = s.fromShared(d.CreatedAt), s.fromShared(d.NextAt)
 		list = append(list, d)
 		return err
 	})
@@ -227,7 +228,7 @@ func (s *Store) queryDeliveries(ctx context.Context, query string, args ...any) 
 
 // Deliveries implements notify.Outbox.
 func (s *Store) Deliveries(ctx context.Context, sel notify.Selection, n int) ([]notify.Delivery, error) {
-	c := sendable(sel)
+	c := sendable(s.shared(sel))
 	return s.queryDeliveries(ctx, `SELECT `+deliveryColumns+` FROM deliveries d JOIN changes c ON c.id = d.change_id
 		WHERE `+c.sql()+fmt.Sprintf(` ORDER BY d.id LIMIT %d`, n), c.args...)
 }
@@ -239,6 +240,7 @@ func (s *Store) Settle(ctx context.Context, sel notify.Selection, st notify.Sett
 	if err != nil {
 		return err
 	}
+	sel, st.At, st.NextAt = s.shared(sel), s.toShared(st.At), s.toShared(st.NextAt)
 	for done := false; !done; {
 		var upTo int64
 		err := s.Write(ctx, func(tx *Tx) error {
@@ -308,8 +310,8 @@ func (s *Store) Receipt(ctx context.Context, receiver, site string, before int64
 func (s *Store) NextDue(ctx context.Context, receiver string, after time.Time) (time.Time, error) {
 	var ms int64
 	err := s.QueryRow(ctx, `SELECT COALESCE(min(next_at), 0) FROM deliveries WHERE status = 'pending' AND receiver = $1 AND next_at > $2`,
-		receiver, toMillis(after)).Scan(&ms)
-	return fromMillis(ms), err
+		receiver, toMillis(s.toShared(after))).Scan(&ms)
+	return s.fromShared(fromMillis(ms)), err
 }
 
 // Pending counts pending deliveries by receiver, and gives when the oldest of
@@ -328,7 +330,7 @@ func (s *Store) Pending(ctx context.Context) (byReceiver map[string]int, oldest 
 			return err
 		}
 		byReceiver[name] = n
-		if at := fromMillis(first); oldest.IsZero() || at.Before(oldest) {
+		if at := s.fromShared(fromMillis(first)); oldest.IsZero() || at.Before(oldest) {
 			oldest = at
 		}
 		return nil

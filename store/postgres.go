@@ -46,7 +46,12 @@ func (s *Store) openPostgres(ctx context.Context, rawURL string) error {
 		}
 		return &Tx{conn: conn, d: s.d}, func() { conn.Close() }, nil
 	}
-	return s.patiently(ctx, func() error { return s.migrate(ctx, db) })
+	return s.patiently(ctx, func() error {
+		if err := s.migrate(ctx, db); err != nil {
+			return err
+		}
+		return s.compareClocks(ctx)
+	})
 }
 
 // discard makes the pool forget a connection whose transaction could not be

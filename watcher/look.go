@@ -13,7 +13,9 @@ func (d *Daemon) perform(ctx context.Context, t *task, w *writer) {
 	look, cancel := context.WithTimeout(ctx, d.look)
 	defer cancel()
 	site := t.lease.Site
-	out := d.opt.Fetcher.Look(look, site.Request(d.opt.Clock()))
+	now := d.opt.Clock()
+	out := d.opt.Fetcher.Look(look, site.Request(now))
+	out.At = now // by the clock that all daemons go by
 	if out.Reason.Ours() {
 		t.unused = true
 		return

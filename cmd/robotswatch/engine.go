@@ -63,7 +63,7 @@ func (d *daemon) newEngine(cfg *config.Config) (*engine, error) {
 	w, err := watcher.New(watcher.Options{
 		Store: d.store, Fetcher: fetch.New(settings), Router: router, Judge: judge,
 		Concurrency: cfg.Fetch.Concurrency, PerDomain: cfg.Fetch.PerDomain, PerAddress: cfg.Fetch.PerAddress, Timeout: cfg.Fetch.Timeout,
-		Observer: d.metrics, Committed: dispatcher.Poke, Log: d.log,
+		Observer: d.metrics, Committed: dispatcher.Poke, Clock: d.store.Now, Log: d.log,
 	})
 	if err != nil {
 		return nil, err
@@ -77,7 +77,7 @@ func (d *daemon) newEngine(cfg *config.Config) (*engine, error) {
 
 // adopt makes the store follow the engine's configuration.
 func (e *engine) adopt(ctx context.Context, s *store.Store, log *slog.Logger) error {
-	now := time.Now()
+	now := s.Now()
 	synced, err := s.SyncSites(ctx, now, siteConfigs(e.cfg), e.firstDue(now))
 	if err != nil {
 		return err
