@@ -15,7 +15,8 @@ const (
 	// DefaultPoll is how often due sites are asked for when there were none.
 	DefaultPoll = time.Second
 	// minLease is how long a claimed site belongs to a daemon at least.
-	minLease = 10 * time.Minute
+	// What a killed daemon had claimed waits for the rest of that time.
+	minLease = 2 * patience
 	// farewell is how long a daemon that stops tries to release what it holds,
 	// after lastWords.
 	farewell = 3 * time.Second
@@ -55,7 +56,7 @@ type Options struct {
 
 	Observer  Observer
 	Committed func()           // called after changes were recorded, to wake their delivery
-	Clock     func() time.Time // the wall clock; nil is time.Now
+	Clock     func() time.Time // the wall clock that all daemons go by; nil is time.Now
 	Poll      time.Duration    // how often to ask for due sites; 0 is DefaultPoll
 	Log       *slog.Logger
 }

@@ -287,9 +287,9 @@ func TestRecordingIsRetriedAndOnePoisonedResultHarmsNoOther(t *testing.T) {
 		web := newFakeWeb(func(string, time.Time) fetch.Outcome { return policyAnswer("") })
 		d := testDaemon(t, store, web, "@every 6h", nil)
 		running(t, d, func() {
-			time.Sleep(5 * time.Minute)
+			time.Sleep(time.Minute)
 			down = false
-			time.Sleep(2 * time.Minute)
+			time.Sleep(50 * time.Second) // less than a lease in all
 			for i, o := range origins {
 				if got := store.site(o).State; (got == fetch.Policy) != (i != 3) {
 					t.Errorf("%s is %s", o, got)
