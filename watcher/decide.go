@@ -16,6 +16,9 @@ const (
 	// after this many times Confirm.Failures answers in a row that contradict
 	// the state, the last of them counts.
 	doubtFactor = 3
+	// confirmSlack is how much of Confirm.Interval, in percent, has to lie
+	// between two answers that both count.
+	confirmSlack = 90
 )
 
 // Confirm says when an answer is believed that contradicts what was known and
@@ -41,6 +44,8 @@ type Doubt struct {
 	Since time.Time   `json:"since"` // when the first answer of that state was seen
 	Count int         `json:"count"` // answers of that state in a row
 	Total int         `json:"total"` // answers in a row that contradict the state, of any kind
+
+	Counted time.Time `json:"counted,omitzero"` // when the last answer that counts was seen
 }
 
 // Version is what a readable answer says: a policy by its hash, or that there
@@ -281,12 +286,16 @@ func (s *Site) enter(state fetch.State, since time.Time) {
 
 // count adds an answer to the doubt and reports whether it is confirmed now.
 func (m *Memory) count(out fetch.Outcome, confirm Confirm) bool {
-	doubt := Doubt{State: out.State, Since: out.At}
+	doubt := Doubt{State: out.State, Since: out.At, Counted: out.At}
+	again := m.Doubt != nil && m.Doubt.State == out.State
+	if again && out.At.Sub(m.Doubt.Counted) < confirm.Interval*confirmSlack/100 {
+		return false // a schedule faster than the confirmation adds nothing
+	}
 	if m.Doubt != nil {
 		doubt.Total = m.Doubt.Total
-		if m.Doubt.State == out.State {
-			doubt.Since, doubt.Count = m.Doubt.Since, m.Doubt.Count
-		}
+	}
+	if again {
+		doubt.Since, doubt.Count = m.Doubt.Since, m.Doubt.Count
 	}
 	doubt.Count++
 	doubt.Total++

@@ -10,6 +10,7 @@ import (
 
 	"github.com/oklog/ulid/v2"
 
+	"github.com/robotswatch/robotswatch/agents"
 	"github.com/robotswatch/robotswatch/diff"
 	"github.com/robotswatch/robotswatch/fetch"
 	"github.com/robotswatch/robotswatch/robots"
@@ -18,7 +19,7 @@ import (
 // changes says what the transitions of one look mean for agents: at most one
 // event of each kind.
 func (j *Judge) changes(ctx context.Context, before Site, d Decision, at time.Time, watch *Watch, bodies Bodies) ([]Change, error) {
-	b := builder{before: before, site: d.Site, watch: watch, at: at, semantics: j.set.Semantics}
+	b := builder{before: before, site: d.Site, watch: watch, catalogue: j.set.Catalogue, at: at, semantics: j.set.Semantics}
 	reread := slices.ContainsFunc(d.Transitions, func(t Transition) bool { return !t.ofState() })
 	for _, t := range d.Transitions {
 		if t.ofState() {
@@ -50,6 +51,7 @@ func text(ctx context.Context, bodies Bodies, v Version) ([]byte, error) {
 type builder struct {
 	before, site Site
 	watch        *Watch
+	catalogue    *agents.Catalogue
 	at           time.Time
 	semantics    Semantics
 	changes      []Change
@@ -148,7 +150,7 @@ func allBlocked(profile []AgentAccess) bool {
 // versionEvents compares two readable answers.
 func (b *builder) versionEvents(t Transition, old, now []byte) {
 	before, after := diff.NewInput(old), diff.NewInput(now)
-	report := diff.Files(before, after, append(slices.Clone(b.watch.Agents), diff.Named(before, after, b.watch.Agents)...))
+	report := diff.Files(before, after, append(slices.Clone(b.watch.Agents), b.named(before, after)...))
 	base := Change{
 		State: StateChange{t.StateBefore, t.StateAfter}, Cause: causeOf(t),
 		BeforeSHA256: t.Before.Body.String(), AfterSHA256: t.After.Body.String(),
@@ -175,6 +177,18 @@ func (b *builder) versionEvents(t Transition, old, now []byte) {
 		base.Summary = summariseText(report, sameAccess)
 		b.add(base)
 	}
+}
+
+// named gives the agents that either file names and nobody watches, as the
+// catalogue writes and reads them where it knows them.
+func (b *builder) named(before, after *diff.Input) []diff.Agent {
+	list := diff.Named(before, after, b.watch.Agents)
+	for i, n := range list {
+		if known, ok := b.catalogue.Lookup(n.Token); ok {
+			list[i] = AgentOf(known)
+		}
+	}
+	return list
 }
 
 func causeOf(t Transition) Cause {
@@ -213,7 +227,7 @@ func (b *builder) accessEvent(base Change, t Transition, moved []diff.AgentChang
 	slices.SortStableFunc(moved, func(x, y diff.AgentChange) int {
 		return rank(b.watch, x) - rank(b.watch, y)
 	})
-	base.Kind, base.Severity, base.Agents = KindAccess, severityOf(moved), moved
+	base.Kind, base.Severity, base.Agents = KindAccess, severityOf(b.about(moved)), moved
 	for base.WatchedFirst < len(moved) && b.watch.Has(moved[base.WatchedFirst].Agent) {
 		base.WatchedFirst++
 	}

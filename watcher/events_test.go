@@ -308,3 +308,34 @@ func TestTheCatalogueChangesAnAccess(t *testing.T) {
 		t.Errorf("told twice: %+v", changes)
 	}
 }
+
+// An alert is as grave as what it names: agents that nobody watches do not
+// raise it, and are written as the catalogue writes them.
+func TestSeverityIsThatOfTheWatched(t *testing.T) {
+	_, changes := lived(t, testJudge(t, "@every 6h"), SiteConfig{Origin: "https://example.com", Agents: []string{"GPTBot"}}, nil,
+		policyAnswer(group("GPTBot", "Disallow: /a")),
+		policyAnswer(group("GPTBot", "Disallow: /b")+group("CCBot", "Disallow: /")))
+	if len(changes) != 1 || changes[0].Severity != Warning || len(changes[0].Agents) != 2 {
+		t.Fatalf("changes %+v", changes)
+	}
+	if got := changes[0].Agents[1].Agent; got != "CCBot" {
+		t.Errorf("the unwatched agent is written %q", got)
+	}
+}
+
+// A schedule that is faster than the confirmation does not shorten it.
+func TestConfirmationKeepsItsGap(t *testing.T) {
+	site := Site{Origin: "https://example.com", State: fetch.Policy, Readable: fetch.Policy, Body: Hash{1}}
+	at := day0
+	looks := 0
+	for site.State == fetch.Policy {
+		site = Decide(site, fetch.Outcome{At: at, State: fetch.Unreachable, Reason: "http_503", Status: 503}, testConfirm).Site
+		at = at.Add(time.Minute)
+		if looks++; looks > 100 {
+			t.Fatal("never confirmed")
+		}
+	}
+	if took := at.Add(-time.Minute).Sub(day0); took < 2*testConfirm.Interval-time.Minute {
+		t.Errorf("confirmed after %v, want three answers %v apart", took, testConfirm.Interval)
+	}
+}
