@@ -130,3 +130,20 @@ func CheckToken(token string) error {
 func isTokenRune(r rune) bool {
 	return 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9' || r == '-' || r == '_' || r == '.'
 }
+
+// ParseToken reads how people name an agent: a product token, with white space
+// round it or a version behind it ("GPTBot/1.1"), or "*" for any other one.
+func ParseToken(s string) (string, error) {
+	s = strings.TrimSpace(s)
+	if s == "*" {
+		return s, nil
+	}
+	token, version, _ := strings.Cut(s, "/")
+	if strings.ContainsFunc(version, func(r rune) bool { return !isTokenRune(r) }) {
+		return "", fmt.Errorf("%q is not a product token; give the token alone, such as GPTBot", s)
+	}
+	if err := CheckToken(token); err != nil {
+		return "", err
+	}
+	return token, nil
+}

@@ -195,3 +195,16 @@ func TestDamagedDataAreReportedWithTheirLine(t *testing.T) {
 		}
 	}
 }
+
+func TestParseToken(t *testing.T) {
+	for in, want := range map[string]string{
+		"GPTBot": "GPTBot", " GPTBot ": "GPTBot", "GPTBot/1.1": "GPTBot", "*": "*", "360Spider": "360Spider",
+		"": "", "@ai": "", "GPTBot,CCBot": "", "GPT Bot": "", "a*b": "",
+		"Mozilla/5.0 (compatible; GPTBot/1.1)": "",
+	} {
+		got, err := ParseToken(in)
+		if got != want || (err == nil) != (want != "") {
+			t.Errorf("ParseToken(%q) = %q, %v; want %q", in, got, err, want)
+		}
+	}
+}

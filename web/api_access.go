@@ -13,6 +13,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"github.com/robotswatch/robotswatch/agents"
 	"github.com/robotswatch/robotswatch/diff"
 	"github.com/robotswatch/robotswatch/fetch"
 	"github.com/robotswatch/robotswatch/robots"
@@ -157,6 +158,13 @@ func (s *Server) apiAccess(api huma.API) {
 // are watched. The cursor is the last row: its origin and its agent.
 func (s *Server) accessRows(ctx context.Context, in *accessInput) (list[accessRow], error) {
 	rows := list[accessRow]{Data: []accessRow{}}
+	if in.Agent != "" {
+		token, err := agents.ParseToken(in.Agent)
+		if err != nil {
+			return rows, badRequest(sentence(err))
+		}
+		in.Agent = token
+	}
 	origin, after, _ := strings.Cut(in.Cursor, " ")
 	sites, more, err := s.accessSites(ctx, in, origin)
 	if err != nil {

@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/robotswatch/robotswatch/watcher"
 )
@@ -25,6 +27,12 @@ func notFound(message string) *apiError {
 
 func badRequest(message string) *apiError {
 	return &apiError{http.StatusBadRequest, "bad_request", message}
+}
+
+// sentence makes an error message one.
+func sentence(err error) string {
+	r, n := utf8.DecodeRuneInString(err.Error())
+	return string(unicode.ToUpper(r)) + err.Error()[n:] + "."
 }
 
 // asAPIError gives what the outside may know of an error. Its second result

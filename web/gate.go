@@ -4,6 +4,7 @@ import (
 	"context"
 	"strings"
 
+	"github.com/robotswatch/robotswatch/agents"
 	"github.com/robotswatch/robotswatch/watcher"
 )
 
@@ -64,7 +65,11 @@ func (g *gate) verdict(ctx context.Context, q question) (*verdict, error) {
 	if !strings.HasPrefix(path, "/") {
 		return nil, badRequest("A path begins with /, like /news?page=2.")
 	}
-	agent, now := g.s.agent(q.Agent), g.s.deps.Now()
+	token, err := agents.ParseToken(q.Agent)
+	if err != nil {
+		return nil, badRequest(sentence(err))
+	}
+	agent, now := g.s.agent(token), g.s.deps.Now()
 	v := &verdict{Site: site.Origin, Agent: agent.Token, Path: path}
 	if q.At != nil && !q.At.IsZero() {
 		v.At = never(q.At.Time)

@@ -135,7 +135,7 @@ func (s *Server) operations(mux *http.ServeMux) {
 		}
 		fmt.Fprintln(w, "robotswatch is ready.")
 	})
-	mux.HandleFunc("POST /-/reload", func(w http.ResponseWriter, r *http.Request) {
+	reload := func(w http.ResponseWriter, r *http.Request) {
 		if !s.mayAdminister(r) {
 			w.Header().Set("WWW-Authenticate", `Bearer realm="robotswatch admin"`)
 			http.Error(w, "the admin token is needed", http.StatusUnauthorized)
@@ -150,5 +150,11 @@ func (s *Server) operations(mux *http.ServeMux) {
 			return
 		}
 		fmt.Fprintln(w, "The configuration was reloaded.")
+	}
+	mux.HandleFunc("POST /-/reload", reload)
+	mux.HandleFunc("PUT /-/reload", reload)
+	mux.HandleFunc("/-/reload", func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Allow", "POST, PUT")
+		http.Error(w, "POST or PUT reloads the configuration", http.StatusMethodNotAllowed)
 	})
 }
