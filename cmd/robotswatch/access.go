@@ -5,12 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/robotswatch/robotswatch/agents"
 	"github.com/robotswatch/robotswatch/diff"
 	"github.com/robotswatch/robotswatch/fetch"
 	"github.com/robotswatch/robotswatch/robots"
@@ -28,23 +29,39 @@ type accessRow struct {
 	Access     diff.Level    `json:"access"`
 	Source     robots.Source `json:"source"`
 	State      fetch.State   `json:"state"`
-	At         *time.Time    `json:"at"` // null: now
+	Since      *time.Time    `json:"since"` // when the access became that; null as of a time, or without --agent
+	At         *time.Time    `json:"at"`    // null: now
 	ObservedAt *time.Time    `json:"observed_at"`
 	Stale      bool          `json:"stale"`
 }
 
 func (a *app) accessCommand() *cobra.Command {
-	var q queryFlags
+	var (
+		q     queryFlags
+		level string
+	)
 	cmd := &cobra.Command{
 		Use:   "access",
 		Short: "List what agents may fetch on the watched sites, now or at a time",
 		Long: `Lists the effective access of the agents watched on each site, or of the one
-asked for, now or as of a time. A site that was not known then is "unknown".`,
-		Example: "  robotswatch access --agent GPTBot --at 2026-05-01",
-		Args:    cobra.NoArgs,
+asked for, now or as of a time. A site that was not known then is "unknown".
+With --agent it also says since when.`,
+		Example: `  robotswatch access --agent GPTBot --access blocked
+  robotswatch access --agent GPTBot --at 2026-05-01`,
+		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := q.check(); err != nil {
 				return err
+			}
+			if !slices.Contains(accessLevels, diff.Level(level)) {
+				return fmt.Errorf("--access %q: allowed are allowed, partial, restricted, blocked and unknown", level)
+			}
+			if q.agent != "" {
+				token, err := agents.ParseToken(q.agent)
+				if err != nil {
+					return fmt.Errorf("--agent: %w", err)
+				}
+				q.agent = token
 			}
 			at, err := parseMoment("at", q.at, time.Now())
 			if err != nil {
@@ -56,17 +73,32 @@ asked for, now or as of a time. A site that was not known then is "unknown".`,
 			}
 			defer lib.store.Close()
 			rows := lib.accessRows(cmd.Context(), watcher.SiteFilter{Origin: q.site, Tag: q.tag}, q.agent, at)
-			return accessTable.write(a.stdout, q.format, limited(rows, q.limit))
+			return accessTable.write(a.stdout, q.format, limited(ofLevel(rows, diff.Level(level)), q.limit))
 		},
 	}
 	q.add(cmd, "site", "agent", "tag", "at")
+	cmd.Flags().StringVar(&level, "access", "", "only this `access`: allowed, partial, restricted, blocked or unknown")
 	return cmd
 }
 
+// accessLevels are what --access takes; "" is all.
+var accessLevels = []diff.Level{"", diff.Allowed, diff.Partial, diff.Restricted, diff.Blocked, diff.Unknown}
+
+// ofLevel keeps the rows of one level, "" all.
+func ofLevel(rows iter.Seq2[accessRow, error], level diff.Level) iter.Seq2[accessRow, error] {
+	return func(yield func(accessRow, error) bool) {
+		for row, err := range rows {
+			if (err != nil || level == "" || row.Access == level) && !yield(row, err) {
+				return
+			}
+		}
+	}
+}
+
 var accessTable = table[accessRow]{
-	header: []string{"site", "agent", "access", "source", "state", "observed_at", "stale"},
+	header: []string{"site", "agent", "access", "source", "state", "since", "observed_at", "stale"},
 	cells: func(r accessRow) []string {
-		return []string{r.Site, r.Agent, string(r.Access), string(r.Source), string(r.State), when(r.ObservedAt), strconv.FormatBool(r.Stale)}
+		return []string{r.Site, r.Agent, string(r.Access), string(r.Source), string(r.State), when(r.Since), when(r.ObservedAt), strconv.FormatBool(r.Stale)}
 	},
 }
 
@@ -127,7 +159,7 @@ func (l *library) siteAccess(ctx context.Context, site watcher.Site, agent strin
 	}
 	site.Profile = watcher.Profile(watcher.Version{State: site.Readable, Body: site.Body}, text, list)
 	observed := site.ReadableAt
-	if !site.State.Readable() {
+	if !site.State.Readable() || observed.IsZero() {
 		observed = site.LastCheckAt
 	}
 	rows := make([]accessRow, 0, len(list))
@@ -138,7 +170,30 @@ func (l *library) siteAccess(ctx context.Context, site watcher.Site, agent strin
 			Stale: observed.IsZero() || moment.Sub(observed) > watcher.MaxGap,
 		})
 	}
-	return rows, nil
+	if agent == "" || !at.IsZero() {
+		return rows, nil
+	}
+	since, err := l.since(ctx, site, rows[0])
+	rows[0].Since = optional(since)
+	return rows, err
+}
+
+// since is when the access of a row became what it is: of a state, when that
+// began; else the last change of the agent's access, or the first look.
+func (l *library) since(ctx context.Context, site watcher.Site, row accessRow) (time.Time, error) {
+	if row.Source == robots.SourceStatus {
+		return site.StateSince, nil
+	}
+	ids := []int64{site.ID}
+	changed, err := l.store.AccessSince(ctx, ids, row.Agent)
+	if err != nil {
+		return time.Time{}, err
+	}
+	if t, ok := changed[site.ID]; ok {
+		return t, nil
+	}
+	first, err := l.store.FirstSeen(ctx, ids)
+	return first[site.ID], err
 }
 
 // agentsOf gives the agents watched on a site, or the one named.
@@ -149,9 +204,6 @@ func (l *library) agentsOf(site watcher.Site, name string) ([]diff.Agent, error)
 			return nil, err
 		}
 		return watch.Agents, nil
-	}
-	if strings.HasPrefix(name, "@") {
-		return nil, fmt.Errorf("--agent %s: want a product token, not a group", name)
 	}
 	if a, ok := l.judge.Settings().Catalogue.Lookup(name); ok {
 		return []diff.Agent{watcher.AgentOf(a)}, nil

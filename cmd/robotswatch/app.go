@@ -102,7 +102,12 @@ func (a *app) checkLogFlags() error {
 
 // logger writes to stderr. It is made once by each command that logs.
 func (a *app) logger() *slog.Logger {
-	opt := &slog.HandlerOptions{Level: &a.logLevel}
+	opt := &slog.HandlerOptions{Level: &a.logLevel, ReplaceAttr: func(_ []string, x slog.Attr) slog.Attr {
+		if x.Value.Kind() == slog.KindDuration { // JSON would show bare nanoseconds
+			x.Value = slog.StringValue(x.Value.Duration().String())
+		}
+		return x
+	}}
 	if a.logFormat == "text" || a.logFormat == "" && isTerminal(a.stderr) {
 		return slog.New(slog.NewTextHandler(a.stderr, opt))
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"iter"
 	"strings"
 	"time"
 
@@ -34,11 +35,23 @@ func (a *app) changesCommand() *cobra.Command {
 				return err
 			}
 			defer lib.store.Close()
-			return changeTable.write(a.stdout, q.format, limited(lib.store.WalkChanges(cmd.Context(), filter), q.limit))
+			return changeTable.write(a.stdout, q.format, limited(lib.linked(lib.store.WalkChanges(cmd.Context(), filter)), q.limit))
 		},
 	}
 	q.add(cmd, "site", "agent", "tag", "kind", "since", "until")
 	return cmd
+}
+
+// linked fills in the pages of changes.
+func (l *library) linked(changes iter.Seq2[watcher.Change, error]) iter.Seq2[watcher.Change, error] {
+	return func(yield func(watcher.Change, error) bool) {
+		for c, err := range changes {
+			c.Link = l.links.Change(c.ID)
+			if !yield(c, err) {
+				return
+			}
+		}
+	}
 }
 
 var changeTable = table[watcher.Change]{

@@ -106,12 +106,12 @@ func (d *daemon) handler(cfg *config.Config) (*web.Server, error) {
 	})
 }
 
-// isReady: the store answers and an engine runs.
+// isReady: the store answers, and an engine goes its rounds.
 func (d *daemon) isReady(ctx context.Context) error {
 	if d.engine.Load() == nil {
 		return errors.New("starting")
 	}
-	return d.store.Ping(ctx)
+	return d.progress(ctx, stuckAfter)
 }
 
 func (d *daemon) checkNow(ctx context.Context, origin string) error {

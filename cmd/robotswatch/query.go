@@ -17,6 +17,7 @@ import (
 	"github.com/robotswatch/robotswatch/agents"
 	"github.com/robotswatch/robotswatch/config"
 	"github.com/robotswatch/robotswatch/internal/visible"
+	"github.com/robotswatch/robotswatch/notify"
 	"github.com/robotswatch/robotswatch/store"
 	"github.com/robotswatch/robotswatch/watcher"
 )
@@ -107,6 +108,7 @@ func parseMoment(flag, s string, now time.Time) (time.Time, error) {
 type library struct {
 	store *store.Store
 	judge *watcher.Judge
+	links notify.Links
 }
 
 // openLibrary opens the configured store for reading.
@@ -123,7 +125,7 @@ func (a *app) openLibrary(ctx context.Context) (*library, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := &library{judge: judge}
+	l := &library{judge: judge, links: notify.Links{External: cfg.Server.ExternalURL}}
 	l.store, err = store.Open(ctx, cfg.Store.URL.Reveal(), store.Options{ReadOnly: true, Effective: l.effective})
 	if err != nil {
 		return nil, err

@@ -1,0 +1,80 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/robotswatch/robotswatch/watcher"
+)
+
+// "Who blocks GPTBot among my sites, and since when?" by the commands alone.
+func TestWhoBlocksWhomAndSinceWhen(t *testing.T) {
+	var text atomic.Value
+	text.Store("User-agent: *\nDisallow: /private/\n")
+	site := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, text.Load()) }))
+	defer site.Close()
+	config := filepath.Join(t.TempDir(), "config.toml")
+	if err := os.WriteFile(config, fmt.Appendf(nil, `
+[store]
+url = "sqlite:%s"
+[fetch]
+allow_private_networks = true
+[server]
+external_url = "https://robots.example/watch"
+[agents]
+watch = ["GPTBot", "CCBot"]
+[[sites]]
+url = "%s"
+tags = ["news"]
+`, filepath.Join(filepath.Dir(config), "store.db"), site.URL), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	run := func(args ...string) string {
+		t.Helper()
+		code, out, stderr := runApp(t, "", append([]string{"--config", config}, args...)...)
+		if code != exitOK {
+			t.Fatalf("%v: exit %d, %s", args, code, stderr)
+		}
+		return out
+	}
+	run("run", "--once")
+	if out := run("changes", "--format", "json"); out != "" {
+		t.Errorf("the first sight of a site is a change: %s", out)
+	}
+	text.Store("User-agent: *\nDisallow: /private/\n\nUser-agent: GPTBot\nDisallow: /\n")
+	run("run", "--once")
+
+	var change watcher.Change
+	if err := json.Unmarshal([]byte(run("changes", "--format", "json")), &change); err != nil {
+		t.Fatal(err)
+	}
+	if change.Summary != "GPTBot now blocked" || change.Link != "https://robots.example/watch/changes/"+change.ID {
+		t.Errorf("change %+v", change)
+	}
+	var row accessRow
+	if err := json.Unmarshal([]byte(run("access", "--agent", "gptbot/1.2", "--access", "blocked", "--format", "json")), &row); err != nil {
+		t.Fatal(err)
+	}
+	if row.Site != site.URL || row.Agent != "GPTBot" || row.Source != "named" || row.Since == nil || !row.Since.Equal(change.At) || row.Stale {
+		t.Errorf("access %+v, want since %v", row, change.At)
+	}
+	if out := run("access", "--agent", "CCBot", "--access", "blocked", "--format", "csv"); strings.Count(out, "\n") != 1 {
+		t.Errorf("CCBot is not blocked anywhere:\n%s", out)
+	}
+	if out := run("sites", "--tag", "news"); !strings.Contains(out, site.URL) || !strings.Contains(out, "policy") {
+		t.Errorf("sites:\n%s", out)
+	}
+	if out := run("sites", "--tag", "sport"); strings.Contains(out, site.URL) {
+		t.Errorf("sites of another tag:\n%s", out)
+	}
+	if code, _, stderr := runApp(t, "", "--config", config, "access", "--agent", "GPTBot,CCBot"); code != exitTrouble || !strings.Contains(stderr, "product token") {
+		t.Errorf("a list as agent: exit %d, %s", code, stderr)
+	}
+}
