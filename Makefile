@@ -61,3 +61,26 @@ prove-alerts: ## 300 kills of the daemon with receivers that misbehave; 100,000 
 prove-pages: ## every page in a browser, 10,000 random calls, a million sites
 	ROBOTSWATCH_BROWSER=1 ROBOTSWATCH_SITES=10000 ROBOTSWATCH_CALLS=10000 go test ./web -timeout 60m -count 1
 	ROBOTSWATCH_SCALE=1000000 go test ./web -run ManySites -timeout 60m -count 1 -v
+
+.PHONY: packages
+packages: ## .deb, .rpm, static binaries and bills of materials under dist/
+	deploy/package/build.sh
+
+.PHONY: package-test
+package-test: ## build packages twice, compare, and look inside
+	deploy/package/build.sh && mv dist/SHA256SUMS /tmp/robotswatch.$$$$ && deploy/package/build.sh && \
+		diff /tmp/robotswatch.$$$$ dist/SHA256SUMS && rm /tmp/robotswatch.$$$$
+	ROBOTSWATCH_PACKAGES=$(CURDIR)/dist go test -run Package ./cmd/robotswatch
+
+.PHONY: man
+man: build ## manual pages under dist/man
+	$(BIN) man dist/man
+
+.PHONY: sbom
+sbom: build ## what bin/robotswatch was built from (CycloneDX)
+	@$(BIN) sbom $(BIN)
+
+.PHONY: vuln
+vuln: ## known vulnerabilities in what is called (govulncheck)
+	@go run golang.org/x/vuln/cmd/govulncheck@v1.9.0 ./... || { c=$$?; \
+	  [ $$c -eq 3 ] || echo "govulncheck could not answer: its database may be out of reach from here"; exit $$c; }

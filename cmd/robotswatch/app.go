@@ -88,6 +88,8 @@ crawler could fetch becomes forbidden, or free again.`,
 		a.backfillCommand(),
 		a.exportCommand(),
 		a.versionCommand(),
+		a.manCommand(),
+		a.sbomCommand(),
 	)
 	return root
 }

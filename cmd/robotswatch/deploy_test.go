@@ -1,0 +1,168 @@
+package main
+
+import (
+	"debug/elf"
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/spf13/cobra"
+)
+
+const deployDir = "../../deploy/"
+
+// maxBinary is the promise about the size of the program.
+const maxBinary = 40 << 20
+
+func TestUnitsAreHardenedAndRight(t *testing.T) {
+	if _, err := exec.LookPath("systemd-analyze"); err != nil {
+		t.Skip("systemd-analyze is not installed")
+	}
+	dir := t.TempDir()
+	for _, unit := range []string{"robotswatch.service", "robotswatch@.service", "robotswatch.socket"} {
+		b, err := os.ReadFile(deployDir + "systemd/" + unit)
+		if err != nil {
+			t.Fatal(err)
+		}
+		// The program and its manual need not be installed for this.
+		text := strings.NewReplacer("/usr/bin/robotswatch ", "/bin/true ", "Documentation=man:robotswatch(1)\n", "").Replace(string(b))
+		if err := os.WriteFile(filepath.Join(dir, unit), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, unit := range []string{"robotswatch.service", "robotswatch@one.service"} {
+		// 15 is 1.5 of the figure that it prints.
+		out, err := exec.Command("systemd-analyze", "security", "--offline=true", "--threshold=15", filepath.Join(dir, strings.Replace(unit, "@one", "@", 1))).CombinedOutput()
+		if err != nil {
+			t.Errorf("%s: %v\n%s", unit, err, out)
+		}
+		out, err = exec.Command("systemd-analyze", "verify", filepath.Join(dir, unit)).CombinedOutput()
+		for line := range strings.Lines(string(out)) {
+			// Releases before 253 do not know it, say so, and go on.
+			if strings.Contains(line, "robotswatch") && !strings.Contains(line, "notify-reload") {
+				t.Errorf("%s: %s", unit, line)
+			}
+		}
+		if err != nil {
+			t.Errorf("%s: %v\n%s", unit, err, out)
+		}
+	}
+}
+
+// shown are the names of all commands that people see, as manual pages have
+// them.
+func shown(c *cobra.Command) []string {
+	names := []string{strings.ReplaceAll(c.CommandPath(), " ", "-")}
+	for _, sub := range c.Commands() {
+		if sub.IsAvailableCommand() {
+			names = append(names, shown(sub)...)
+		}
+	}
+	return names
+}
+
+func TestEachCommandHasAManualPage(t *testing.T) {
+	dir := t.TempDir()
+	if code, _, stderr := runApp(t, "", "man", dir); code != exitOK {
+		t.Fatal(stderr)
+	}
+	pages, err := filepath.Glob(dir + "/*.1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := shown((&app{}).root())
+	if len(pages) != len(want) {
+		t.Errorf("%d pages for %d commands", len(pages), len(want))
+	}
+	for _, name := range want {
+		b, err := os.ReadFile(filepath.Join(dir, name+".1"))
+		if err != nil {
+			t.Error(err)
+			continue
+		}
+		if !strings.Contains(string(b), ".SH SYNOPSIS") {
+			t.Errorf("%s has no synopsis", name)
+		}
+	}
+}
+
+func TestBillOfMaterialsNamesEveryModule(t *testing.T) {
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	code, out, stderr := runApp(t, "", "sbom", self)
+	if code != exitOK {
+		t.Fatal(stderr)
+	}
+	var bom struct {
+		BOMFormat  string
+		Components []component
+	}
+	if err := json.Unmarshal([]byte(out), &bom); err != nil {
+		t.Fatal(err)
+	}
+	names := map[string]bool{}
+	for _, c := range bom.Components {
+		names[c.Name] = true
+		if c.Version == "" || !strings.HasPrefix(c.PURL, "pkg:golang/") {
+			t.Errorf("%+v", c)
+		}
+	}
+	for _, name := range []string{"std", "modernc.org/sqlite", "github.com/spf13/cobra"} {
+		if !names[name] {
+			t.Errorf("%s is missing", name)
+		}
+	}
+}
+
+// TestPackage looks into what "make packages" has built, where
+// ROBOTSWATCH_PACKAGES says that it is.
+func TestPackage(t *testing.T) {
+	dist := os.Getenv("ROBOTSWATCH_PACKAGES")
+	if dist == "" {
+		t.Skip("make package-test runs this")
+	}
+	debs, err := filepath.Glob(dist + "/*.deb")
+	if err != nil || len(debs) == 0 {
+		t.Fatalf("no .deb in %s", dist)
+	}
+	for _, deb := range debs {
+		root := t.TempDir()
+		if out, err := exec.Command("dpkg-deb", "-R", deb, root).CombinedOutput(); err != nil {
+			t.Fatalf("%v: %s", err, out)
+		}
+		conffiles, err := os.ReadFile(root + "/DEBIAN/conffiles")
+		if err != nil || strings.TrimSpace(string(conffiles)) != "/etc/robotswatch/config.toml" {
+			t.Errorf("conffiles: %q %v", conffiles, err)
+		}
+		for _, path := range []string{
+			"DEBIAN/postinst", "DEBIAN/prerm", "DEBIAN/postrm", "usr/lib/systemd/system/robotswatch.service",
+			"usr/share/bash-completion/completions/robotswatch", "usr/share/man/man1/robotswatch-run.1.gz",
+		} {
+			if _, err := os.Stat(filepath.Join(root, path)); err != nil {
+				t.Error(err)
+			}
+		}
+		if code, out, stderr := runApp(t, "", "config", "check", root+"/etc/robotswatch/config.toml"); code != exitOK {
+			t.Errorf("the configuration of the package: %s%s", out, stderr)
+		}
+		binary := root + "/usr/bin/robotswatch"
+		if info, err := os.Stat(binary); err != nil || info.Size() > maxBinary || info.Mode().Perm() != 0o755 {
+			t.Errorf("binary: %v %v", info, err)
+		}
+		f, err := elf.Open(binary)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, p := range f.Progs {
+			if p.Type == elf.PT_INTERP {
+				t.Errorf("%s is not static", deb)
+			}
+		}
+		f.Close()
+	}
+}
