@@ -47,6 +47,7 @@ func (s *Server) api(mux *http.ServeMux) ([]byte, error) {
 	})
 	s.apiSites(api)
 	s.apiAccess(api)
+	s.apiExpectations(api)
 	s.apiChanges(api)
 	s.apiAgents(api)
 	s.apiAdoption(api)

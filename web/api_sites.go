@@ -284,7 +284,7 @@ func (s *Server) siteDetail(ctx context.Context, site watcher.Site) (siteDetail,
 // checkSite looks at a site out of turn and answers how it stands then.
 func (s *Server) checkSite(ctx context.Context, in *HostInput) (*struct{ Body siteDetail }, error) {
 	if !isAdmin(ctx) {
-		return nil, &apiError{http.StatusForbidden, "forbidden", "The admin token is needed for this."}
+		return nil, adminOnly()
 	}
 	if s.deps.Check == nil {
 		return nil, &apiError{http.StatusNotImplemented, "not_implemented", "This server does not look at sites itself."}

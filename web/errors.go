@@ -25,6 +25,10 @@ func notFound(message string) *apiError {
 	return &apiError{http.StatusNotFound, "not_found", message}
 }
 
+func adminOnly() *apiError {
+	return &apiError{http.StatusForbidden, "forbidden", "The admin token is needed for this."}
+}
+
 func badRequest(message string) *apiError {
 	return &apiError{http.StatusBadRequest, "bad_request", message}
 }

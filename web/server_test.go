@@ -51,7 +51,7 @@ func TestOperations(t *testing.T) {
 		{"page below the prefix", "GET", "http://rw.example.org/robots/", nil, 200},
 		{"page at the bare prefix", "GET", "http://rw.example.org/robots", nil, 200},
 		{"page by address", "GET", "http://[::1]:9309/", nil, 200},
-		{"reload by GET", "GET", "http://localhost/-/reload", nil, 404},
+		{"reload by GET", "GET", "http://localhost/-/reload", nil, 405},
 		{"reload without the token", "POST", "http://localhost/-/reload", nil, 401},
 		{"reload with a wrong token", "POST", "http://localhost/-/reload", []string{"Authorization", "Bearer x"}, 401},
 		{"reload", "POST", "http://localhost/-/reload", bearer, 200},

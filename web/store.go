@@ -17,6 +17,7 @@ type Store interface {
 	CountStore
 	ChangeStore
 	HistoryStore
+	ExpectationStore
 }
 
 // SiteStore reads sites as they stand.
@@ -60,4 +61,12 @@ type HistoryStore interface {
 	// Observations gives up to limit runs of equal answers of a site that
 	// began in [since, until), newest first. Zero bounds and limits are none.
 	Observations(ctx context.Context, origin string, since, until time.Time, limit int) ([]watcher.Observation, error)
+}
+
+// ExpectationStore keeps what was announced.
+type ExpectationStore interface {
+	// Expectations lists those of a site ("" all) that have not run out.
+	Expectations(ctx context.Context, site string, now time.Time) ([]watcher.Expectation, error)
+	Expect(ctx context.Context, e watcher.Expectation) (id int64, err error)
+	DropExpectation(ctx context.Context, id int64) error
 }
