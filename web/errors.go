@@ -50,6 +50,8 @@ func asAPIError(err error) (*apiError, bool) {
 		return notFound("There is nothing of that name here."), false
 	case errors.Is(err, watcher.ErrBusy):
 		return &apiError{http.StatusConflict, "busy", "The site is being looked at just now."}, false
+	case errors.Is(err, watcher.ErrNotNow):
+		return &apiError{http.StatusServiceUnavailable, "not_now", "The look could not be made just now; it is put off by a little."}, false
 	}
 	return &apiError{http.StatusInternalServerError, "internal", "Something went wrong on our side; the log says what."}, true
 }

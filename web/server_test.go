@@ -112,3 +112,13 @@ func TestTokensGuardTheAPI(t *testing.T) {
 		t.Errorf("a minute later: status %d, want 200", got.Code)
 	}
 }
+
+func TestALookOnRequestThatCannotBeMadeSaysSo(t *testing.T) {
+	w := newWorld(t, web.Settings{}, []watcher.SiteConfig{{Origin: "https://a.example"}}, today)
+	for want, err := range map[int]error{409: watcher.ErrBusy, 503: watcher.ErrNotNow, 500: errors.New("disk is on fire")} {
+		w.checked, w.now = err, w.now.Add(time.Minute)
+		if got := get(t, w.server, "POST", "http://localhost/api/v1/sites/a.example/check"); got.Code != want {
+			t.Errorf("%v: status %d, want %d: %s", err, got.Code, want, got.Body)
+		}
+	}
+}

@@ -25,12 +25,13 @@ var today = time.Date(2026, 11, 30, 12, 0, 0, 0, time.UTC)
 
 // world is a real store with a made-up history, and a server over it.
 type world struct {
-	store  *store.Store
-	judge  *watcher.Judge
-	server *web.Server
-	now    time.Time
-	sites  []string
-	stood  map[string][]watcher.Site // each site after each look
+	checked error // what a look on request comes to
+	store   *store.Store
+	judge   *watcher.Judge
+	server  *web.Server
+	now     time.Time
+	sites   []string
+	stood   map[string][]watcher.Site // each site after each look
 }
 
 // look is one answer of one site.
@@ -65,7 +66,7 @@ func newWorld(t testing.TB, set web.Settings, sites []watcher.SiteConfig, added 
 		w.sites = append(w.sites, s.Origin)
 	}
 	w.server, err = web.New(set, web.Deps{Store: w.store, Judge: w.judge, Now: func() time.Time { return w.now },
-		Check: func(context.Context, string) error { return nil }})
+		Check: func(context.Context, string) error { return w.checked }})
 	if err != nil {
 		t.Fatal(err)
 	}
