@@ -38,4 +38,3 @@ func Client(p Policy, timeout time.Duration) *http.Client {
 		},
 	}
 }
-
