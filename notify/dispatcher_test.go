@@ -445,6 +445,31 @@ func TestNothingIsSentTwiceOverARestart(t *testing.T) {
 	})
 }
 
+func TestADigestDoesNotWaitForAClockThatWasSetBack(t *testing.T) {
+	simulate(t, func(t *testing.T) {
+		w, box := newWorld(t, 1), &inbox{}
+		c := people("r")
+		c.Mode, c.Digest = notify.Digest, "CRON_TZ=UTC 0 9 * * *"
+		d := w.deliver([]notify.Target{{Config: c, Sender: box}})
+		now := time.Now()
+		if _, ok, err := w.store.Lease(t.Context(), "r", "test", now, now); err != nil || !ok {
+			t.Fatal(ok, err)
+		}
+		err := w.store.Settle(t.Context(), notify.Selection{Receiver: "r", ID: -1}, notify.Settlement{
+			Status: notify.StatusSent, At: now, State: notify.ReceiverState{DigestAt: now.Add(300 * 24 * time.Hour)},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer w.run(d)()
+		w.record(blocks(0, "GPTBot"))
+		time.Sleep(25 * time.Hour)
+		if got := box.titles(); !slices.Equal(got, []string{"Digest: 1 change on 1 site"}) {
+			t.Errorf("got %q", got)
+		}
+	})
+}
+
 // deaf is an outbox that does not answer when it is told the receivers.
 type deaf struct {
 	notify.Outbox

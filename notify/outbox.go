@@ -94,3 +94,13 @@ type ReceiverState struct {
 	HourNotice   bool      `json:"hour_notice,omitempty"` // the message that says how many wait was sent
 	DigestAt     time.Time `json:"digest_at,omitzero"`    // tick of the last digest
 }
+
+// forgetFuture forgets what lies later than now: the clock was set back since,
+// and nobody shall wait until it gets there again.
+func (s *ReceiverState) forgetFuture(now time.Time) {
+	for _, t := range []*time.Time{&s.FailingSince, &s.HourStart, &s.DigestAt} {
+		if t.After(now) {
+			*t = time.Time{}
+		}
+	}
+}

@@ -132,6 +132,7 @@ func (w *worker) look(ctx context.Context) (time.Duration, error) {
 // idle is for how long there is certainly nothing to do; to know that costs
 // one read at most.
 func (w *worker) idle(ctx context.Context, now time.Time) (time.Duration, error) {
+	w.state.forgetFuture(now)
 	if w.mustRefresh(now) {
 		return 0, nil
 	}
@@ -160,6 +161,7 @@ func (w *worker) lease(ctx context.Context) (ok bool, err error) {
 	if err != nil {
 		return false, fmt.Errorf("lease receiver: %w", err)
 	}
+	state.forgetFuture(now)
 	w.state, w.leased = state, until
 	return ok, nil
 }
@@ -250,7 +252,7 @@ func (w *worker) groupRound(ctx context.Context, now time.Time) (wait time.Durat
 		if ctx.Err() != nil {
 			return 0, false, nil
 		}
-		if d := w.ready(g).Sub(now); d > 0 && !w.hasty {
+		if d := w.ready(g, now).Sub(now); d > 0 && !w.hasty {
 			wait = min(wait, d)
 			continue
 		}
@@ -276,8 +278,11 @@ func (w *worker) groupRound(ctx context.Context, now time.Time) (wait time.Durat
 }
 
 // ready is when a group is complete: it rests for group_wait, or has waited
-// long enough.
-func (w *worker) ready(g Group) time.Time {
+// long enough. One that was recorded before the clock was set back is.
+func (w *worker) ready(g Group, now time.Time) time.Time {
+	if g.First.After(now) {
+		return now
+	}
 	at := g.Last.Add(w.cfg.GroupWait)
 	if limit := g.First.Add(maxGroupWaits * w.cfg.GroupWait); at.After(limit) {
 		return limit

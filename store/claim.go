@@ -123,7 +123,7 @@ func (s *Store) Release(ctx context.Context, leases []watcher.Lease) error {
 func bySiteID(a, b []any) int { return int(a[0].(int64) - b[0].(int64)) }
 
 // SetBack moves plans and leases to earlier by what the callers' clock was set
-// back. Where the database's own clock decides there is nothing to do.
+// back, and when deliveries are due. Where the database's own clock decides there is nothing to do.
 func (s *Store) SetBack(ctx context.Context, by time.Duration) error {
 	if s.clock(time.Time{}) == nil {
 		return nil
@@ -131,6 +131,10 @@ func (s *Store) SetBack(ctx context.Context, by time.Duration) error {
 	err := s.Write(ctx, func(tx *Tx) error {
 		_, err := tx.Exec(ctx, `UPDATE sites SET next_check_at = next_check_at - $1, lease_until = lease_until - $1
 			WHERE active = 1`, by.Milliseconds())
+		if err != nil {
+			return err
+		}
+		_, err = tx.Exec(ctx, "UPDATE deliveries SET next_at = next_at - $1 WHERE status = 'pending'", by.Milliseconds())
 		return err
 	})
 	if err != nil {

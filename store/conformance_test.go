@@ -159,6 +159,20 @@ func TestSetBackMovesPlansAndLeases(t *testing.T) {
 	})
 }
 
+func TestSetBackMovesDeliveries(t *testing.T) {
+	onBoth(t, func(t *testing.T, url string) {
+		s := outboxOf(t, url, 1, "r")
+		tell(t, s, t0, told{0, "g", []string{"r"}})
+		if err := s.SetBack(t.Context(), 24*time.Hour); err != nil {
+			t.Fatal(err)
+		}
+		due, err := s.NextDue(t.Context(), "r", time.Time{})
+		if want := t0.Add(-24 * time.Hour); err != nil || !due.Equal(want) {
+			t.Errorf("due at %v, want %v (%v)", due, want, err)
+		}
+	})
+}
+
 func TestRecordAndReadBack(t *testing.T) {
 	onBoth(t, func(t *testing.T, url string) {
 		s := open(t, url)

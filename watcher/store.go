@@ -47,8 +47,8 @@ type Store interface {
 	Record(ctx context.Context, results []Result) (lost int, err error)
 	// Release hands leases back unused: due again at once.
 	Release(ctx context.Context, leases []Lease) error
-	// SetBack moves all planned checks and leases to earlier, since the clock
-	// of this machine was set back by that much. A store whose own clock
+	// SetBack moves all planned checks, leases and deliveries to earlier, since
+	// the clock of this machine was set back by that much. A store whose own clock
 	// decides what is due has nothing to do.
 	SetBack(ctx context.Context, by time.Duration) error
 	// LastLook is when the latest look at any site finished, the zero time when
