@@ -1,0 +1,81 @@
+package history_test
+
+import (
+	"io"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/robotswatch/robotswatch/history"
+	"github.com/robotswatch/robotswatch/internal/archive"
+	"github.com/robotswatch/robotswatch/store"
+)
+
+// TestManyHostsOverYears brings in 200 weekly captures of each of some hosts:
+// 20, or as many as ROBOTSWATCH_HOSTS says. 15,000 are to take less than ten
+// minutes and 256 MiB.
+func TestManyHostsOverYears(t *testing.T) {
+	const weeks = 200
+	hosts := 20
+	if text := os.Getenv("ROBOTSWATCH_HOSTS"); text != "" {
+		var err error
+		if hosts, err = strconv.Atoi(text); err != nil {
+			t.Fatal(err)
+		}
+	}
+	path := filepath.Join(t.TempDir(), "test.db")
+	s, err := store.Open(t.Context(), "sqlite:"+path, store.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	r, w := io.Pipe()
+	go func() { w.CloseWithError(archive.Write(w, hosts, weeks, 1)) }()
+	source, err := history.JSONL([]string{history.Stdin}, r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := options(t, s)
+	began, judging := time.Now(), time.Time{}
+	o.Progress = func(p history.Progress) {
+		if p.Phase == history.Judging && judging.IsZero() {
+			judging = time.Now()
+		}
+	}
+	sum, err := history.Run(t.Context(), source, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	took := time.Since(began)
+	if sum.Captures != int64(hosts*weeks) || sum.New != sum.Captures || sum.Sites != int64(hosts) || sum.Changes == 0 {
+		t.Errorf("%+v", sum)
+	}
+	var bodies int64
+	if err := s.QueryRow(t.Context(), "SELECT coalesce(sum(length(data)), 0) FROM bodies").Scan(&bodies); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	info, err := os.Stat(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	allowed := bodies*12/10 + 200*sum.Changes + 100*sum.Runs
+	t.Logf("%+v in %v (read in %v), at most %s in memory, a store of %d octets where %d are allowed (%d of bodies)",
+		sum, took.Round(time.Millisecond), judging.Sub(began).Round(time.Millisecond), peak(), info.Size(), allowed, bodies)
+}
+
+// peak is the most memory that the process ever had.
+func peak() string {
+	text, err := os.ReadFile("/proc/self/status")
+	if err != nil {
+		return "?"
+	}
+	_, rest, _ := strings.Cut(string(text), "VmHWM:")
+	line, _, _ := strings.Cut(rest, "\n")
+	return strings.TrimSpace(line)
+}
