@@ -30,7 +30,7 @@ const (
 // so whether the page is found sooner by walking along the origins or by
 // picking the few that match.
 func (s *Store) Sites(ctx context.Context, f watcher.SiteFilter) (page []watcher.Site, err error) {
-	if f.Limit <= 0 || f.Origin != "" || f.Tag == "" && f.State == "" && f.Agent == "" && f.CheckedBefore.IsZero() {
+	if f.Limit <= 0 || f.Origin != "" || f.Search == "" && f.Tag == "" && f.State == "" && f.Agent == "" && f.CheckedBefore.IsZero() {
 		return s.allSites(ctx, f)
 	}
 	sel, err := s.selection(ctx, f)
