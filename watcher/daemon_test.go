@@ -469,3 +469,31 @@ func TestALookWithoutATurnIsPutOff(t *testing.T) {
 		})
 	})
 }
+
+// brittle is a store in which reading a body finds a fault of our own.
+type brittle struct{ Store }
+
+func (brittle) Body(context.Context, Hash) ([]byte, error) { panic("a fault of our own") }
+
+// A panic on one site's file leaves the others alone, and the site is looked
+// at again.
+func TestAPanicIsKeptToItsSite(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		sites, origins := testSites(2)
+		start := time.Now()
+		web := newFakeWeb(func(origin string, at time.Time) fetch.Outcome {
+			if origin == origins[0] && at.Sub(start) > 90*time.Minute {
+				return policyAnswer("User-agent: *\nDisallow: /new\n") // compared with the version before
+			}
+			return policyAnswer("User-agent: *\nDisallow: /\n")
+		})
+		d := testDaemon(t, brittle{newMemStore(sites...)}, web, "@every 1h", nil)
+		running(t, d, func() { time.Sleep(10 * time.Hour) })
+		if n := web.looks[origins[1]]; n < 9 {
+			t.Errorf("the other site was looked at %d times", n)
+		}
+		if n := web.looks[origins[0]]; n < 20 { // each confirmation interval
+			t.Errorf("the site itself was looked at %d times", n)
+		}
+	})
+}

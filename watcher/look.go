@@ -3,6 +3,8 @@ package watcher
 import (
 	"context"
 	"errors"
+	"fmt"
+	"runtime/debug"
 	"time"
 
 	"github.com/robotswatch/robotswatch/fetch"
@@ -26,7 +28,7 @@ func (d *Daemon) perform(ctx context.Context, t *task, w *writer) {
 		return
 	}
 	d.opt.Observer.Checked(out)
-	v, err := d.Judge().Judge(ctx, site, out, d.opt.Store)
+	v, err := d.judged(ctx, site, out)
 	switch {
 	case err == nil:
 		w.put(written{task: t, result: Result{
@@ -41,6 +43,17 @@ func (d *Daemon) perform(ctx context.Context, t *task, w *writer) {
 		d.opt.Log.Error("cannot judge a look", "site", site.Origin, "error", err)
 		w.put(d.putOff(t, site, soon))
 	}
+}
+
+// judged keeps what a stranger's file may still break in us to one site: a
+// panic puts it off and is logged, and the other sites go on.
+func (d *Daemon) judged(ctx context.Context, site Site, out fetch.Outcome) (v Verdict, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("panic: %v\n%s", p, debug.Stack())
+		}
+	}()
+	return d.Judge().Judge(ctx, site, out, d.opt.Store)
 }
 
 // ourFault reports whether a look says something about our own network only.
