@@ -31,7 +31,6 @@ type setup struct {
 	fetch       string   // more lines of [fetch]
 	receivers   string   // more tables
 	sites       []string // origins
-	env         []string
 }
 
 // write makes the configuration file and gives its path.
