@@ -291,7 +291,7 @@ func TestRealPairsAsTwoCaptures(t *testing.T) {
 		old, now := diff.NewInput(pair[0]), diff.NewInput(pair[1])
 		for _, a := range append(slices.Clone(watch.Agents), diff.Named(old, now, watch.Agents)...) {
 			if d := diff.Compare(old.Rules(a), now.Rules(a)).Direction; d != diff.Same {
-				want[a.Token] = d
+				want[strings.ToLower(a.Token)] = d
 			}
 		}
 		got := map[string]diff.Direction{}
@@ -301,7 +301,7 @@ func TestRealPairsAsTwoCaptures(t *testing.T) {
 			}
 			for _, a := range c.Agents {
 				if c.Kind == watcher.KindAccess && a.Direction != diff.Same {
-					got[a.Agent] = a.Direction
+					got[strings.ToLower(a.Agent)] = a.Direction
 				}
 			}
 		}
