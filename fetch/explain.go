@@ -18,6 +18,9 @@ import (
 
 // explain names why a hop failed, and says it in a sentence.
 func explain(err error) (Reason, string) {
+	if what := shortOf(err); what != "" {
+		return NoResources, "this machine has run short of " + what
+	}
 	for _, f := range []func(error) (Reason, string){explainOurs, explainDNS, explainTLS, explainNet} {
 		if r, detail := f(err); r != NoReason {
 			return r, detail
@@ -116,6 +119,17 @@ func explainInvalid(e x509.CertificateInvalidError) (Reason, string) {
 		return TLSExpired, "the certificate " + subject(e.Cert) + " ended on " + e.Cert.NotAfter.UTC().Format(day)
 	}
 	return TLSExpired, e.Error()
+}
+
+// shortOf names what this machine has run short of, "" for nothing.
+func shortOf(err error) string {
+	switch {
+	case errors.Is(err, syscall.EMFILE), errors.Is(err, syscall.ENFILE):
+		return "file descriptors"
+	case errors.Is(err, syscall.ENOBUFS), errors.Is(err, syscall.ENOMEM):
+		return "memory for the network"
+	}
+	return ""
 }
 
 func explainNet(err error) (Reason, string) {

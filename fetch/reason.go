@@ -23,6 +23,7 @@ const (
 	Timeout        Reason = "timeout"
 	ProxyFailed    Reason = "proxy_failed"
 	NetworkError   Reason = "network"
+	NoResources    Reason = "no_resources" // this machine ran out of file descriptors, ports or memory
 
 	// Unreachable: TLS.
 	TLSExpired          Reason = "tls_expired"

@@ -101,7 +101,7 @@ func blockOf(site Site, out fetch.Outcome) string {
 // be the cause of.
 func silence(out fetch.Outcome) bool {
 	switch out.Reason {
-	case fetch.DNSTimeout, fetch.DNSFailure, fetch.NoRoute, fetch.Timeout, fetch.NetworkError, fetch.ProxyFailed:
+	case fetch.DNSTimeout, fetch.DNSFailure, fetch.NoRoute, fetch.Timeout, fetch.NetworkError, fetch.ProxyFailed, fetch.NoResources:
 		return out.Status == 0
 	}
 	return false

@@ -69,7 +69,7 @@ func (d *Daemon) ourFault(site Site, out fetch.Outcome) bool {
 			d.opt.Log.Info("sites answer again: the outage of this machine's network is over")
 		}
 	}
-	return down && silence(out) && known(site.State)
+	return known(site.State) && (down && silence(out) || out.Reason == fetch.NoResources)
 }
 
 func (d *Daemon) route(changes []Change) []Routed {
