@@ -144,8 +144,8 @@ func (d *daemon) serve(ctx context.Context, e *engine, front *front) error {
 	sd := newSystemd(d)
 	defer sd.stopping()
 	d.log.Info("robotswatch is running", "version", buildVersion(), "address", front.address())
+	d.use(e)
 	for first := true; ; first = false {
-		d.use(e)
 		running, stop := context.WithCancel(ctx)
 		ended := make(chan error, 1)
 		go func() { ended <- d.run(running, e) }()
@@ -186,6 +186,9 @@ func (d *daemon) await(ctx context.Context, front *front, sd *systemd) (*engine,
 		next, err := d.prepare(ctx, front)
 		if ctx.Err() != nil {
 			err = ctx.Err()
+		}
+		if err == nil {
+			d.use(next) // before anyone is told that it is in force
 		}
 		d.metrics.Reloaded(err == nil, time.Now())
 		sd.ready()
