@@ -135,6 +135,7 @@ func (d *Daemon) Run(ctx context.Context) error {
 	d.catchUp(ctx)
 	poll := time.NewTimer(0)
 	defer poll.Stop()
+	var claimed chan claim // while one is under way
 	for ctx.Err() == nil {
 		p.dispatch(ctx)
 		select {
@@ -143,16 +144,31 @@ func (d *Daemon) Run(ctx context.Context) error {
 			p.finished(t)
 		case t := <-d.urgent:
 			p.add(t)
+		case c := <-claimed:
+			claimed = nil
+			poll.Reset(d.take(ctx, p, c))
 		case <-poll.C:
-			poll.Reset(d.refill(ctx, p, clock))
+			if claimed = d.refill(ctx, p, clock); claimed == nil {
+				poll.Reset(d.opt.Poll)
+			}
 		}
+	}
+	if claimed != nil {
+		d.take(ctx, p, <-claimed)
 	}
 	return d.stop(p, w)
 }
 
-// refill claims due sites while there is room for them, and says when to come
-// again.
-func (d *Daemon) refill(ctx context.Context, p *pool, clock *steady) time.Duration {
+// claim is what came of one.
+type claim struct {
+	room   int
+	leases []Lease
+	err    error
+}
+
+// refill begins to claim due sites if there is room for them; looks go on in
+// the meantime.
+func (d *Daemon) refill(ctx context.Context, p *pool, clock *steady) chan claim {
 	if back := clock.setBack(); back > 0 {
 		d.movePlans(ctx, back)
 	}
@@ -160,20 +176,29 @@ func (d *Daemon) refill(ctx context.Context, p *pool, clock *steady) time.Durati
 	room := p.room()
 	if room == 0 {
 		d.round.Store(time.Now().UnixMilli())
-		return d.opt.Poll
+		return nil
 	}
-	leases, err := d.opt.Store.Claim(ctx, d.opt.Clock(), room, d.lease)
-	if err != nil {
+	claimed := make(chan claim, 1)
+	go func() {
+		leases, err := d.opt.Store.Claim(ctx, d.opt.Clock(), room, d.lease)
+		claimed <- claim{room, leases, err}
+	}()
+	return claimed
+}
+
+// take puts claimed sites into the pool, and says when to come again.
+func (d *Daemon) take(ctx context.Context, p *pool, c claim) time.Duration {
+	if c.err != nil {
 		if ctx.Err() == nil {
-			d.opt.Log.Error("cannot claim due sites", "error", err)
+			d.opt.Log.Error("cannot claim due sites", "error", c.err)
 		}
 		return d.opt.Poll
 	}
 	d.round.Store(time.Now().UnixMilli())
-	for _, l := range leases {
+	for _, l := range c.leases {
 		p.add(newTask(l))
 	}
-	if len(leases) == room {
+	if len(c.leases) == c.room {
 		return refillEvery
 	}
 	return d.opt.Poll
@@ -225,7 +250,7 @@ func (d *Daemon) Once(ctx context.Context, origins []string) error {
 	for ctx.Err() == nil {
 		p.giveUp(ctx)
 		origins, p.expired = append(origins, p.expired...), nil
-		if n := min(p.room(), len(origins)); n > 0 {
+		if n := min(p.room(), len(origins)); n > 0 && n >= min(p.most()/4, len(origins)) {
 			if err := d.claimPage(ctx, p, origins[:n]); err != nil {
 				return errors.Join(err, d.stop(p, w))
 			}

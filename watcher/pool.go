@@ -106,14 +106,16 @@ func (p *pool) add(t *task) {
 	p.waiting = append(p.waiting, t)
 }
 
-// room is how many more sites may be claimed.
-func (p *pool) room() int {
-	most := max(minWaiting, 2*p.d.opt.Concurrency)
+// most is how many sites may be claimed at once.
+func (p *pool) most() int {
 	if p.d.link.isDown() {
-		most = whileDown
+		return whileDown
 	}
-	return max(0, most-len(p.waiting)-p.inFlight)
+	return max(minWaiting, 2*p.d.opt.Concurrency)
 }
+
+// room is how many more sites may be claimed.
+func (p *pool) room() int { return max(0, p.most()-len(p.waiting)-p.inFlight) }
 
 // dispatch starts what may start.
 func (p *pool) dispatch(ctx context.Context) {
