@@ -41,6 +41,12 @@ fuzz: ## every fuzz target for FUZZTIME (20s)
 	  robots:FuzzNormalizePath robots:FuzzParse diff:FuzzCompare diff:FuzzFiles; do \
 	  echo "fuzz $$t"; go test ./$${t%%:*} -run '^$$' -fuzz "^$${t##*:}$$" -fuzztime $(FUZZTIME) || exit 1; done
 
+.PHONY: bench
+bench: ## the figures of docs/performance.md, in about eight minutes
+	ROBOTSWATCH_BENCH=1 go test ./fetch -run TestBench -count 1 -v
+	ROBOTSWATCH_BENCH=quick go test ./internal/campaign -run 'CPU|Unchanged|Storm|Many|Together' -count 1 -v -timeout 30m
+	ROBOTSWATCH_BENCH_SITES=100000 go test ./store -run BytesPerSite -bench ClaimAtScale -benchtime 5x -count 1 -v -timeout 30m
+
 .PHONY: prove-engine
 prove-engine: ## the comparison against its oracle, a million pairs; all questions of the corpus
 	ROBOTSWATCH_ORACLE_PAIRS=1000000 go test ./diff -run Oracle -timeout 60m -count 1
@@ -56,6 +62,16 @@ prove-watcher: ## episodes, real histories, a virtual year, 100,000 checks
 prove-alerts: ## 300 kills of the daemon with receivers that misbehave; 100,000 sites flipped by one template
 	ROBOTSWATCH_CAMPAIGN=300 go test ./cmd/robotswatch -run Campaign -timeout 60m -count 1 -v
 	ROBOTSWATCH_TEMPLATE_SITES=100000 go test ./notify -run Template -timeout 20m -count 1 -v
+
+.PHONY: prove-scale
+prove-scale: ## the figures of docs/performance.md at full length and a million sites
+	ROBOTSWATCH_BENCH=full go test ./internal/campaign -run 'CPU|Unchanged|Storm|Many|Together' -count 1 -v -timeout 60m
+	ROBOTSWATCH_BENCH_SITES=1000000 go test ./store -run BytesPerSite -bench ClaimAtScale -benchtime 5x -count 1 -v -timeout 60m
+
+.PHONY: prove-cluster
+CLUSTERTIME ?= 10m
+prove-cluster: ## daemons and PostgreSQL killed at random for CLUSTERTIME (10m)
+	ROBOTSWATCH_CLUSTER=$(CLUSTERTIME) go test ./internal/campaign -run 'Faults|Clock' -count 1 -v -timeout 60m
 
 .PHONY: prove-pages
 prove-pages: ## every page in a browser, 10,000 random calls, a million sites

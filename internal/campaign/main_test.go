@@ -2,7 +2,7 @@
 // in processes of its own, origins in another, SQLite and PostgreSQL.
 //
 // Without further ado each test runs in a short form that proves behaviour and
-// claims no figures. ROBOTSWATCH_BENCH=1 runs the measurements of
+// claims no figures. ROBOTSWATCH_BENCH=quick or full runs the measurements of
 // docs/performance.md, ROBOTSWATCH_CLUSTER=10m the campaign against a cluster
 // for that long.
 package campaign
@@ -22,12 +22,15 @@ import (
 // bench reports whether figures are wanted.
 func bench() bool { return os.Getenv("ROBOTSWATCH_BENCH") != "" }
 
-// pick chooses between the short form and the one that measures.
-func pick[T any](short, measured T) T {
-	if bench() {
-		return measured
+// pick chooses between the short form and the two that measure.
+func pick[T any](short, quick, full T) T {
+	switch os.Getenv("ROBOTSWATCH_BENCH") {
+	case "":
+		return short
+	case "full":
+		return full
 	}
-	return short
+	return quick
 }
 
 // shop holds what all tests share: binaries, and a PostgreSQL server.

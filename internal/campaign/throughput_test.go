@@ -10,16 +10,18 @@ import (
 
 // Plain-HTTP unchanged checks, sustained, with more due than can be done.
 func TestUnchangedChecks(t *testing.T) {
-	sites, window := pick(500, 100_000), pick(2*time.Second, 60*time.Second)
+	sites, window := pick(500, 100_000, 100_000), pick(2*time.Second, 15*time.Second, 60*time.Second)
 	onBoth(t, func(t *testing.T, url string) {
 		o := startOrigin(t)
 		conf := setup{store: url, concurrency: 256, schedule: "@every 1s", sites: origins("http", o.http, sites)}
 		d := start(t, conf.write(t))
 		d.awaitSweep(5 * time.Minute)
 		swept := time.Since(d.begun)
+		before, spent := d.checks(), d.cpu()
 		rate := d.rate(window)
-		t.Logf("%d sites: first sweep %v, then %.0f unchanged checks/s for %v, peak memory %d MiB",
-			sites, swept.Round(100*time.Millisecond), rate, window, d.peak()>>20)
+		each := time.Duration(float64(d.cpu()-spent) / (d.checks() - before))
+		t.Logf("%d sites: first sweep %v, then %.0f unchanged checks/s for %v with %v of CPU each, peak memory %d MiB",
+			sites, swept.Round(100*time.Millisecond), rate, window, each.Round(time.Microsecond), d.peak()>>20)
 		if n := d.metric("robotswatch_changes_total"); n > 0 {
 			t.Errorf("%v changes were recorded, want none", n)
 		}
@@ -38,7 +40,7 @@ func TestUnchangedChecks(t *testing.T) {
 
 // A storm: every file changes, and one sweep records it all.
 func TestDiffStorm(t *testing.T) {
-	sites := pick(300, 100_000)
+	sites := pick(300, 30_000, 100_000)
 	onBoth(t, func(t *testing.T, url string) {
 		o := startOrigin(t)
 		conf := setup{store: url, concurrency: 256, schedule: "@every 6h", sites: origins("http", o.http, sites)}.write(t)
