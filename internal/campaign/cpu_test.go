@@ -28,7 +28,7 @@ func TestCPUPerCheck(t *testing.T) {
 	names := origins("https", o.https, sites)
 	run := func(cache string) *daemon {
 		conf := setup{store: "sqlite:" + t.TempDir() + "/cpu.db", concurrency: workers, schedule: "@every 1s", sites: names,
-			fetch: "verified_chain_cache = \"" + cache + "\""}
+			fetch: "timeout = \"5m\"\nverified_chain_cache = \"" + cache + "\""} // they stand still in between
 		d := start(t, conf.write(t), "SSL_CERT_FILE="+o.roots)
 		d.awaitSweep(5 * time.Minute)
 		time.Sleep(window) // steady state
