@@ -3,6 +3,7 @@ package diff
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/robotswatch/robotswatch/robots"
@@ -69,7 +70,7 @@ type comparisons struct {
 
 func (m *comparisons) compare(before, after *Input, agent Agent) AgentChange {
 	b, a := before.Rules(agent), after.Rules(agent)
-	key := fmt.Sprint(agent.Reading, b.Source, b.GroupLines, a.Source, a.GroupLines)
+	key := groupsKey(agent.Reading, b, a)
 	c, known := m.byGroups[key]
 	if !known {
 		patterns := string(agent.Reading) + "\n" + patternsOf(b) + "\n" + patternsOf(a)
@@ -93,6 +94,18 @@ func (m *comparisons) compare(before, after *Input, agent Agent) AgentChange {
 	}
 	c.Agent = agent.Token
 	return c
+}
+
+// groupsKey says which groups apply, on both sides.
+func groupsKey(reading robots.Reading, sides ...*robots.Rules) string {
+	key := []byte(reading)
+	for _, r := range sides {
+		key = append(append(key, '\n'), r.Source...)
+		for _, line := range r.GroupLines {
+			key = strconv.AppendInt(append(key, ' '), int64(line), 10)
+		}
+	}
+	return string(key)
 }
 
 // note says what the other reading of an agent's files makes of the edit, ""
