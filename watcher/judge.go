@@ -46,7 +46,7 @@ type Watch struct {
 }
 
 // Has reports whether the agent is on the list, in any case.
-func (w *Watch) Has(token string) bool { return w.tokens[strings.ToLower(token)] }
+func (w *Watch) Has(token string) bool { return w.tokens[token] || w.tokens[strings.ToLower(token)] }
 
 // NewJudge checks the settings.
 func NewJudge(s Settings) (*Judge, error) {
@@ -88,6 +88,7 @@ func (j *Judge) Watch(c SiteConfig) (*Watch, error) {
 		agent := AgentOf(a)
 		w.Agents = append(w.Agents, agent)
 		w.tokens[strings.ToLower(a.Token)] = true
+		w.tokens[a.Token] = true // as it is usually asked for
 		fmt.Fprintf(print, "%s %q\n", agent.Token, agent.Fallbacks)
 	}
 	w.Fingerprint = strconv.FormatUint(print.Sum64(), 36)

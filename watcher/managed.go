@@ -15,6 +15,9 @@ var (
 // managedBy gives the vendor in whose managed block the whole difference of
 // two files lies, "" when some of it lies outside or there is no such block.
 func managedBy(old, now []byte) string {
+	if !mentionsManaged(old) && !mentionsManaged(now) {
+		return ""
+	}
 	oldRest, oldVendor := withoutManaged(old)
 	newRest, newVendor := withoutManaged(now)
 	vendor := newVendor
@@ -25,6 +28,22 @@ func managedBy(old, now []byte) string {
 		return ""
 	}
 	return vendor
+}
+
+// mentionsManaged saves most files the search: it is false only where there is
+// no managed block.
+func mentionsManaged(text []byte) bool {
+	const word = "managed"
+	for {
+		i := bytes.IndexAny(text, "mM")
+		if i < 0 || len(text)-i < len(word) {
+			return false
+		}
+		if bytes.EqualFold(text[i:i+len(word)], []byte(word)) {
+			return true
+		}
+		text = text[i+1:]
+	}
 }
 
 // withoutManaged cuts the managed blocks out of a file. A block that is not
