@@ -373,7 +373,7 @@ func (s *Store) changeRow(ctx context.Context, tx *Tx, siteID int64, c *watcher.
 	if err != nil {
 		return nil, err
 	}
-	data, err := packJSON(c)
+	data, err := packEvent(c)
 	if err != nil {
 		return nil, fmt.Errorf("change %s: %w", c.ID, err)
 	}
