@@ -40,20 +40,22 @@ type origin struct {
 
 func (o *origin) tag() string { return fmt.Sprintf(`"5f1e-%d"`, o.version.Load()) }
 
-// policy of a host: the first version is the same everywhere, later ones are
-// of the usual size and each host's own.
+// policy of a host is of the usual size. The first version is the same
+// everywhere; each later one is the host's own and treats another crawler
+// differently.
 func (o *origin) policy(host string) string {
-	v := o.version.Load()
-	if v == 1 {
-		return "User-agent: *\nDisallow: /private/\n\nUser-agent: GPTBot\nDisallow: /\n"
-	}
+	v := int(o.version.Load())
 	var b strings.Builder
-	fmt.Fprintf(&b, "# %s, version %d\nUser-agent: *\nDisallow: /private/\nDisallow: /%s/\n", host, v, host)
-	for i := range 20 {
-		fmt.Fprintf(&b, "Disallow: /section-%d/%d/*?sort=\nAllow: /section-%d/%d/index.html$\n", i, v, i, v)
+	b.WriteString("User-agent: *\nDisallow: /private/\n")
+	for i := range 12 {
+		fmt.Fprintf(&b, "Disallow: /section-%d/*?sort=\nAllow: /section-%d/index.html$\n", i, i)
 	}
-	for i, agent := range []string{"GPTBot", "CCBot", "ClaudeBot", "PerplexityBot"} {
-		if int(v)%4 != i {
+	if v > 1 {
+		fmt.Fprintf(&b, "Disallow: /drafts-of-%s/\n", host)
+	}
+	blocked := []string{"GPTBot", "CCBot", "ClaudeBot", "PerplexityBot"}
+	for i, agent := range blocked {
+		if i != v%len(blocked) {
 			fmt.Fprintf(&b, "\nUser-agent: %s\nDisallow: /\n", agent)
 		}
 	}
