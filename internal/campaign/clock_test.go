@@ -53,7 +53,8 @@ func TestAClockThatIsOff(t *testing.T) {
 			if crowd.requests > most {
 				t.Errorf("%d requests in %v, want %d at most", crowd.requests, took, most)
 			}
-			if took > 20*time.Second {
+			// Deliveries that went by the wrong clock would be a minute late.
+			if took > 45*time.Second {
 				t.Errorf("the first changes were delivered after %v", took)
 			}
 		})
