@@ -12,10 +12,8 @@ import (
 // time, and delivers at once. The database is made to tell another time, which
 // comes to the same.
 func TestAClockThatIsOff(t *testing.T) {
-	beside(t)
 	for name, off := range map[string]string{"behind": "1 minute", "ahead": "-1 minute"} {
 		t.Run(name, func(t *testing.T) {
-			beside(t)
 			url := server(t).Database(t)
 			s, err := store.Open(t.Context(), url, store.Options{})
 			if err != nil {

@@ -33,14 +33,6 @@ func pick[T any](short, quick, full T) T {
 	return quick
 }
 
-// beside runs a test beside others where no figures are wanted: most of its
-// time it waits.
-func beside(t *testing.T) {
-	if !bench() {
-		t.Parallel()
-	}
-}
-
 // shop holds what all tests share: binaries, and a PostgreSQL server.
 type shop struct {
 	dir     string
@@ -111,6 +103,6 @@ func server(t *testing.T) *pgtest.Cluster {
 
 // onBoth runs a test on a new SQLite file and a new PostgreSQL database.
 func onBoth(t *testing.T, test func(t *testing.T, url string)) {
-	t.Run("sqlite", func(t *testing.T) { beside(t); test(t, "sqlite:"+filepath.Join(t.TempDir(), "campaign.db")) })
-	t.Run("postgres", func(t *testing.T) { beside(t); test(t, server(t).Database(t)) })
+	t.Run("sqlite", func(t *testing.T) { test(t, "sqlite:"+filepath.Join(t.TempDir(), "campaign.db")) })
+	t.Run("postgres", func(t *testing.T) { test(t, server(t).Database(t)) })
 }

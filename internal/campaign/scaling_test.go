@@ -11,7 +11,6 @@ import (
 // claimed by one of them, leases are handed back at the end, and work of the
 // cluster is done once.
 func TestDaemonsTogether(t *testing.T) {
-	beside(t)
 	sites, window, rounds := pick(8000, 60_000, 60_000), pick(time.Second, 3*time.Second, 6*time.Second), pick(1, 5, 5)
 	o := startOrigin(t, "-delay", "200ms")
 	url := server(t).Database(t)

@@ -10,7 +10,6 @@ import (
 
 // Plain-HTTP unchanged checks, sustained, with more due than can be done.
 func TestUnchangedChecks(t *testing.T) {
-	beside(t)
 	sites, window := pick(500, 100_000, 100_000), pick(2*time.Second, 15*time.Second, 60*time.Second)
 	onBoth(t, func(t *testing.T, url string) {
 		o := startOrigin(t)
@@ -41,7 +40,6 @@ func TestUnchangedChecks(t *testing.T) {
 
 // A storm: every file changes, and one sweep records it all.
 func TestDiffStorm(t *testing.T) {
-	beside(t)
 	sites := pick(300, 30_000, 100_000)
 	onBoth(t, func(t *testing.T, url string) {
 		o := startOrigin(t)
