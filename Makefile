@@ -22,11 +22,11 @@ demo: build ## everything at once on a simulated web
 
 .PHONY: test
 test: ## all tests; those that need a service run where the service is installed
-	go test ./...
+	go test -timeout 20m ./...
 
 .PHONY: race
 race: ## the tests under the race detector
-	go test -race -short ./...
+	go test -race -short -timeout 40m ./...
 
 .PHONY: lint
 lint: ## gofmt, vet, staticcheck
