@@ -300,7 +300,8 @@ func (d *Daemon) CheckNow(ctx context.Context, origin string) error {
 		return ErrBusy
 	}
 	t := newTask(leases[0])
-	t.recorded = make(chan error, 1)
+	recorded := make(chan error, 1)
+	t.recorded = recorded
 	t.urgent = true
 	select {
 	case d.urgent <- t:
@@ -308,7 +309,7 @@ func (d *Daemon) CheckNow(ctx context.Context, origin string) error {
 		return errors.Join(ctx.Err(), d.opt.Store.Release(context.WithoutCancel(ctx), leases))
 	}
 	select {
-	case err := <-t.recorded:
+	case err := <-recorded:
 		return err
 	case <-ctx.Done():
 		return ctx.Err()

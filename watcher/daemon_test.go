@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -408,7 +409,9 @@ func TestALostVersionIsABaselineAnew(t *testing.T) {
 		d := testDaemon(t, store, web, "@every 6h", nil)
 		running(t, d, func() {
 			time.Sleep(time.Hour)
+			store.mu.Lock()
 			clear(store.bodies)
+			store.mu.Unlock()
 			time.Sleep(24 * time.Hour)
 		})
 		s := store.site(origins[0])
@@ -445,9 +448,10 @@ func TestALookWithoutATurnIsPutOff(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		sites, origins := testSites(1)
 		store := newMemStore(sites...)
-		busy := true
+		var busy atomic.Bool
+		busy.Store(true)
 		web := newFakeWeb(func(string, time.Time) fetch.Outcome {
-			if busy {
+			if busy.Load() {
 				return fetch.Outcome{State: fetch.Unreachable, Reason: fetch.Busy}
 			}
 			return policyAnswer("")
@@ -455,13 +459,16 @@ func TestALookWithoutATurnIsPutOff(t *testing.T) {
 		d := testDaemon(t, store, web, "@every 6h", nil)
 		running(t, d, func() {
 			time.Sleep(10 * time.Minute)
-			if n := web.looks[origins[0]]; n < 4 || n > 11 || store.site(origins[0]).State != fetch.Pending {
+			web.mu.Lock()
+			n := web.looks[origins[0]]
+			web.mu.Unlock()
+			if n < 4 || n > 11 || store.site(origins[0]).State != fetch.Pending {
 				t.Errorf("%d tries in 10 minutes, state %s", n, store.site(origins[0]).State)
 			}
 			if err := d.CheckNow(t.Context(), origins[0]); !errors.Is(err, ErrNotNow) {
 				t.Errorf("CheckNow says %v, want ErrNotNow", err)
 			}
-			busy = false
+			busy.Store(false)
 			time.Sleep(3 * time.Minute)
 			if s := store.site(origins[0]); s.State != fetch.Policy {
 				t.Errorf("the site is still %s", s.State)
