@@ -71,6 +71,19 @@ func (f *fakeWeb) Look(ctx context.Context, req fetch.Request) fetch.Outcome {
 	return out
 }
 
+// looked says how many looks at a site have finished.
+func (f *fakeWeb) looked(origin string) int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.looks[origin]
+}
+
+func (f *fakeWeb) lookedInAll() int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.total
+}
+
 func policyAnswer(text string) fetch.Outcome {
 	return fetch.Outcome{State: fetch.Policy, Status: 200, Body: []byte(text), FinalURL: "https://example.com/robots.txt"}
 }
@@ -140,7 +153,7 @@ func TestDaemonLooksOnScheduleAndTellsChangesOnce(t *testing.T) {
 		d := testDaemon(t, store, web, "@every 6h", nil)
 		running(t, d, func() { time.Sleep(72 * time.Hour) })
 		for _, o := range origins {
-			if n := web.looks[o]; n < 12 || n > 14 {
+			if n := web.looked(o); n < 12 || n > 14 {
 				t.Errorf("%s: %d looks in 72 h, want one every 6 h", o, n)
 			}
 		}
@@ -167,8 +180,8 @@ func TestOnceLooksAtEachSiteExactlyOnce(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, o := range origins {
-			if web.looks[o] != 1 || store.site(o).State != fetch.Policy {
-				t.Fatalf("%s: %d looks, state %s", o, web.looks[o], store.site(o).State)
+			if web.looked(o) != 1 || store.site(o).State != fetch.Policy {
+				t.Fatalf("%s: %d looks, state %s", o, web.looked(o), store.site(o).State)
 			}
 		}
 	})
@@ -182,11 +195,11 @@ func TestCheckNow(t *testing.T) {
 		d := testDaemon(t, store, web, "@every 6h", nil)
 		running(t, d, func() {
 			time.Sleep(time.Hour)
-			before := web.looks[origins[0]]
+			before := web.looked(origins[0])
 			if err := d.CheckNow(t.Context(), origins[0]); err != nil {
 				t.Fatal(err)
 			}
-			if web.looks[origins[0]] != before+1 || time.Since(store.site(origins[0]).LastCheckAt) > time.Second {
+			if web.looked(origins[0]) != before+1 || time.Since(store.site(origins[0]).LastCheckAt) > time.Second {
 				t.Errorf("CheckNow returned before the look was recorded")
 			}
 			web.takes = func(string) time.Duration { return 10 * time.Second }
@@ -212,8 +225,8 @@ func TestStopHandsBackWhatWasNotLookedAt(t *testing.T) {
 		if err != nil || len(leases) != len(origins) {
 			t.Errorf("%d of %d sites are free after the daemon stopped (%v)", len(leases), len(origins), err)
 		}
-		if web.total != 16 {
-			t.Errorf("%d looks finished in 30 s, want 16", web.total)
+		if web.lookedInAll() != 16 {
+			t.Errorf("%d looks finished in 30 s, want 16", web.lookedInAll())
 		}
 	})
 }
@@ -228,8 +241,8 @@ func TestStopDoesNotWaitForAStoreThatIsAway(t *testing.T) {
 		var asked time.Time
 		running(t, d, func() {
 			time.Sleep(5 * time.Minute)
-			if web.total <= batchSize+1 {
-				t.Fatalf("%d looks: none waits for the writer", web.total)
+			if web.lookedInAll() <= batchSize+1 {
+				t.Fatalf("%d looks: none waits for the writer", web.lookedInAll())
 			}
 			asked = time.Now()
 			time.AfterFunc(time.Hour, func() {
@@ -265,8 +278,8 @@ func TestOnceOutlastsLeases(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, o := range origins {
-			if web.looks[o] != 1 {
-				t.Errorf("%s: %d looks", o, web.looks[o])
+			if web.looked(o) != 1 {
+				t.Errorf("%s: %d looks", o, web.looked(o))
 			}
 		}
 	})
@@ -276,10 +289,10 @@ func TestRecordingIsRetriedAndOnePoisonedResultHarmsNoOther(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		sites, origins := testSites(20)
 		store := newMemStore(sites...)
-		down := true
+		var up atomic.Bool
 		store.fail = func(results []Result) error {
 			for _, r := range results {
-				if down || r.Site.Origin == origins[3] {
+				if !up.Load() || r.Site.Origin == origins[3] {
 					return errors.New("disk is on fire")
 				}
 			}
@@ -289,14 +302,14 @@ func TestRecordingIsRetriedAndOnePoisonedResultHarmsNoOther(t *testing.T) {
 		d := testDaemon(t, store, web, "@every 6h", nil)
 		running(t, d, func() {
 			time.Sleep(time.Minute)
-			down = false
+			up.Store(true)
 			time.Sleep(50 * time.Second) // less than a lease in all
 			for i, o := range origins {
 				if got := store.site(o).State; (got == fetch.Policy) != (i != 3) {
 					t.Errorf("%s is %s", o, got)
 				}
-				if web.looks[o] != 1 {
-					t.Errorf("%s: looked at %d times while nothing could be recorded", o, web.looks[o])
+				if web.looked(o) != 1 {
+					t.Errorf("%s: looked at %d times while nothing could be recorded", o, web.looked(o))
 				}
 			}
 		})
@@ -378,7 +391,7 @@ func TestACrowdedHostHoldsUpNobodyElse(t *testing.T) {
 			time.Sleep(10 * time.Minute)
 			late := 0
 			for _, o := range others {
-				if web.looks[o] == 0 {
+				if web.looked(o) == 0 {
 					late++
 				}
 			}
@@ -436,7 +449,7 @@ func TestDaemonsShareAStore(t *testing.T) {
 			t.Errorf("%d looks at one site at once, %d results lost", web.overlap, store.lost)
 		}
 		for _, o := range origins {
-			if n := web.looks[o]; n < 22 || n > 26 {
+			if n := web.looked(o); n < 22 || n > 26 {
 				t.Errorf("%s: %d looks in 24 h, want one an hour", o, n)
 			}
 		}
@@ -459,9 +472,7 @@ func TestALookWithoutATurnIsPutOff(t *testing.T) {
 		d := testDaemon(t, store, web, "@every 6h", nil)
 		running(t, d, func() {
 			time.Sleep(10 * time.Minute)
-			web.mu.Lock()
-			n := web.looks[origins[0]]
-			web.mu.Unlock()
+			n := web.looked(origins[0])
 			if n < 4 || n > 11 || store.site(origins[0]).State != fetch.Pending {
 				t.Errorf("%d tries in 10 minutes, state %s", n, store.site(origins[0]).State)
 			}
@@ -496,10 +507,10 @@ func TestAPanicIsKeptToItsSite(t *testing.T) {
 		})
 		d := testDaemon(t, brittle{newMemStore(sites...)}, web, "@every 1h", nil)
 		running(t, d, func() { time.Sleep(10 * time.Hour) })
-		if n := web.looks[origins[1]]; n < 9 {
+		if n := web.looked(origins[1]); n < 9 {
 			t.Errorf("the other site was looked at %d times", n)
 		}
-		if n := web.looks[origins[0]]; n < 20 { // each confirmation interval
+		if n := web.looked(origins[0]); n < 20 { // each confirmation interval
 			t.Errorf("the site itself was looked at %d times", n)
 		}
 	})
