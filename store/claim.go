@@ -121,33 +121,3 @@ func (s *Store) Release(ctx context.Context, leases []watcher.Lease) error {
 // bySiteID orders lists of arguments that begin with a key: transactions that
 // lock rows in the same order do not wait for each other in a circle.
 func bySiteID(a, b []any) int { return int(a[0].(int64) - b[0].(int64)) }
-
-// SetBack moves plans and leases to earlier by what the callers' clock was set
-// back, and when deliveries are due. Where the database's own clock decides there is nothing to do.
-func (s *Store) SetBack(ctx context.Context, by time.Duration) error {
-	if s.clock(time.Time{}) == nil {
-		return nil
-	}
-	err := s.Write(ctx, func(tx *Tx) error {
-		_, err := tx.Exec(ctx, `UPDATE sites SET next_check_at = next_check_at - $1, lease_until = lease_until - $1
-			WHERE active = 1`, by.Milliseconds())
-		if err != nil {
-			return err
-		}
-		_, err = tx.Exec(ctx, "UPDATE deliveries SET next_at = next_at - $1 WHERE status = 'pending'", by.Milliseconds())
-		return err
-	})
-	if err != nil {
-		return fmt.Errorf("move plans: %w", err)
-	}
-	return nil
-}
-
-// LastLook is when the latest look at any site finished.
-func (s *Store) LastLook(ctx context.Context) (time.Time, error) {
-	var last int64
-	if err := s.QueryRow(ctx, "SELECT COALESCE(MAX(last_check_at), 0) FROM sites").Scan(&last); err != nil {
-		return time.Time{}, fmt.Errorf("last look: %w", err)
-	}
-	return fromMillis(last), nil
-}

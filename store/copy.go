@@ -62,17 +62,6 @@ func copyAll(ctx context.Context, from Queryer, to *Store, progress Progress) er
 	return to.endCopy(ctx)
 }
 
-// atRest reports ErrAtWork while a site or a receiver is leased.
-func (s *Store) atRest(ctx context.Context) error {
-	var busy int
-	err := s.QueryRow(ctx, `SELECT (SELECT count(*) FROM sites WHERE lease_until > {{now}})
-		+ (SELECT count(*) FROM receivers WHERE lease_until > {{now}})`).Scan(&busy)
-	if err == nil && busy > 0 {
-		err = ErrAtWork
-	}
-	return err
-}
-
 func (s *Store) beginCopy(ctx context.Context) error {
 	begun, err := s.fact(ctx, factCopy)
 	if err != nil || begun != "" {

@@ -86,6 +86,7 @@ func TestTablesAreComplete(t *testing.T) {
 		}
 		delete(have, versionTable)
 		delete(have, "facts")
+		delete(have, "daemons")
 		for _, tb := range tables {
 			got, want := slices.Sorted(slices.Values(have[tb.name])), slices.Sorted(slices.Values(tb.all()))
 			if !slices.Equal(got, want) {
@@ -185,16 +186,32 @@ func TestCopyNoticesADifference(t *testing.T) {
 	})
 }
 
+// A daemon that works keeps a copy away, also an idle one; one that was stopped
+// in order does not, not for a moment.
 func TestCopyWantsQuiet(t *testing.T) {
 	onBoth(t, func(t *testing.T, url string) {
-		from := open(t, url)
-		resync(t, from, siteConfigs(1))
-		if _, err := from.Claim(t.Context(), time.Now(), 1, time.Minute); err != nil {
+		daemon, err := Open(t.Context(), url, Options{Daemon: true})
+		if err != nil {
 			t.Fatal(err)
 		}
+		from := openWith(t, url, Options{ReadOnly: true})
 		to := open(t, "sqlite:"+filepath.Join(t.TempDir(), "to.db"))
-		if err := Copy(t.Context(), from, to, nil); !errors.Is(err, ErrAtWork) {
-			t.Errorf("got %v", err)
+		for _, pair := range [][2]*Store{{from, to}, {to, from}} {
+			if err := Copy(t.Context(), pair[0], pair[1], nil); !errors.Is(err, ErrAtWork) {
+				t.Errorf("got %v", err)
+			}
+		}
+		if err := daemon.Sync(t.Context(), []string{"r"}, daemon.Now()); err != nil {
+			t.Fatal(err)
+		}
+		if _, ok, err := daemon.Lease(t.Context(), "r", "me", daemon.Now(), daemon.Now().Add(time.Hour)); err != nil || !ok {
+			t.Fatal(ok, err)
+		}
+		if err := daemon.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if err := Copy(t.Context(), from, to, nil); err != nil {
+			t.Errorf("the daemon was stopped, and yet: %v", err)
 		}
 	})
 }

@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/robotswatch/robotswatch/notify"
@@ -23,11 +24,7 @@ func (f DeliveryFilter) conditions() *conditions {
 		c.add("d.receiver = $%d", f.Receiver)
 	}
 	if len(f.Statuses) > 0 {
-		any := &conditions{args: c.args}
-		for _, st := range f.Statuses {
-			any.add("d.status = $%d", string(st))
-		}
-		c.where, c.args = append(c.where, "("+any.or()+")"), any.args
+		c.where = append(c.where, withStatus(f.Statuses))
 	}
 	if f.After != 0 {
 		c.add("d.id > $%d", f.After)
@@ -44,6 +41,22 @@ func (f DeliveryFilter) conditions() *conditions {
 	}
 	return c
 }
+
+// withStatus selects deliveries d by status. It spells them out instead of
+// binding them, and each in a query of its own: the few that are pending or dead
+// among very many that were sent have indexes that know only their status.
+func withStatus(list []notify.Status) string {
+	if len(list) == 1 {
+		return "d.status = " + quoted(list[0])
+	}
+	each := make([]string, len(list))
+	for i, st := range list {
+		each[i] = "SELECT id FROM deliveries WHERE status = " + quoted(st)
+	}
+	return "d.id IN (" + strings.Join(each, " UNION ALL ") + ")"
+}
+
+func quoted(st notify.Status) string { return "'" + strings.ReplaceAll(string(st), "'", "''") + "'" }
 
 // ListDeliveries gives deliveries, oldest first.
 func (s *Store) ListDeliveries(ctx context.Context, f DeliveryFilter) ([]notify.Delivery, error) {

@@ -16,9 +16,11 @@ func (s *Store) fact(ctx context.Context, name string) (value string, err error)
 }
 
 func (s *Store) setFact(ctx context.Context, name, value string) error {
-	return s.Write(ctx, func(tx *Tx) error {
-		_, err := tx.Exec(ctx, `INSERT INTO facts (name, value) VALUES ($1, $2)
-			ON CONFLICT (name) DO UPDATE SET value = excluded.value`, name, value)
-		return err
-	})
+	return s.Write(ctx, func(tx *Tx) error { return tx.setFact(ctx, name, value) })
+}
+
+func (tx *Tx) setFact(ctx context.Context, name, value string) error {
+	_, err := tx.Exec(ctx, `INSERT INTO facts (name, value) VALUES ($1, $2)
+		ON CONFLICT (name) DO UPDATE SET value = excluded.value`, name, value)
+	return err
 }

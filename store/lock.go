@@ -5,6 +5,7 @@ import (
 	"database/sql/driver"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"strings"
 	"syscall"
@@ -37,6 +38,25 @@ func lockFile(path string) (release func() error, err error) {
 		return nil, fmt.Errorf("lock %s: %w", path, err)
 	}
 	return f.Close, nil
+}
+
+// lockedFile reports ErrAtWork while a process holds the lock of lockFile.
+func lockedFile(path string) error {
+	f, err := os.Open(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil // there never was a daemon
+	}
+	if err != nil {
+		return err
+	}
+	defer f.Close() // and with it the lock
+	switch err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); {
+	case errors.Is(err, syscall.EWOULDBLOCK):
+		return ErrAtWork
+	case err != nil:
+		return fmt.Errorf("lock %s: %w", path, err)
+	}
+	return nil
 }
 
 func writeAll(f *os.File, text string) error {

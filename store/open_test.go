@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"database/sql"
 	"errors"
 	"fmt"
 	"os"
@@ -99,6 +100,57 @@ func TestAnOlderSchemaIsMigratedNotRead(t *testing.T) {
 		// What is left looks like a database before the first migration.
 		if _, err := Open(t.Context(), url, Options{ReadOnly: true}); !errors.Is(err, ErrNoStore) {
 			t.Errorf("version 0: %v", err)
+		}
+	})
+}
+
+// atSchema makes a store as an earlier version left it; the statements fill it.
+func atSchema(t *testing.T, url string, version int64, fill ...string) {
+	t.Helper()
+	s := &Store{d: sqliteDialect}
+	driver, name := "sqlite", strings.TrimPrefix(url, "sqlite:")
+	if strings.HasPrefix(url, "postgres") {
+		s.d, driver, name = postgresDialect, "pgx", url
+	}
+	db, err := sql.Open(driver, name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	p, err := s.provider(db)
+	if err == nil {
+		_, err = p.UpTo(t.Context(), version)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, query := range fill {
+		if _, err := db.ExecContext(t.Context(), s.d.sql(query)); err != nil {
+			t.Fatalf("%s: %v", query, err)
+		}
+	}
+}
+
+// An upgrade keeps when the last look was, and no receiver of a daemon that
+// goes on with the version before.
+func TestUpgradeKeepsLastLookAndReceivers(t *testing.T) {
+	onBoth(t, func(t *testing.T, url string) {
+		atSchema(t, url, 4,
+			"INSERT INTO sites (origin, last_check_at) VALUES ('https://a.example', 1764500000000), ('https://b.example', 1764500001000)",
+			"INSERT INTO receivers (name, added_at) VALUES ('old', 1)")
+		s := openWith(t, url, Options{CallerClock: true})
+		if last, err := s.LastLook(t.Context()); err != nil || last.UnixMilli() != 1764500001000 {
+			t.Errorf("the last look was at %v (%v)", last, err)
+		}
+		if err := s.Sync(t.Context(), []string{"new"}, time.Now()); err != nil {
+			t.Fatal(err)
+		}
+		want := 1
+		if s.Dialect() == "postgres" {
+			want = 2
+		}
+		if n := count(t, s, "SELECT count(*) FROM receivers"); n != want {
+			t.Errorf("%d receivers, want %d", n, want)
 		}
 	})
 }

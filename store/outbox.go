@@ -20,54 +20,84 @@ const settleChunk = 1000
 
 var _ notify.Outbox = (*Store)(nil)
 
-// Sync implements notify.Outbox.
+// Sync implements notify.Outbox. Where daemons share the store, what is gone
+// is gone only once no daemon has had it for receiverGrace: their
+// configurations change one after the other.
 func (s *Store) Sync(ctx context.Context, receivers []string, now time.Time) error {
+	s.presence.wants(receivers)
+	return s.keepReceivers(ctx, receivers, now)
+}
+
+// keepReceivers says that a daemon's configuration has these receivers, and
+// removes those that none has.
+func (s *Store) keepReceivers(ctx context.Context, receivers []string, now time.Time) error {
+	var grace time.Duration
+	if s.lockPath == "" {
+		grace = receiverGrace
+	}
 	return s.Write(ctx, func(tx *Tx) error {
+		// Nobody records a delivery to a receiver while it is removed.
+		if err := tx.lockOutbox(ctx); err != nil {
+			return err
+		}
 		for _, name := range receivers {
-			if _, err := tx.Exec(ctx, `INSERT INTO receivers (name, added_at) VALUES ($1, $2) ON CONFLICT (name) DO NOTHING`,
-				name, toMillis(now)); err != nil {
+			if _, err := tx.Exec(ctx, `INSERT INTO receivers (name, added_at, wanted_until)
+				VALUES ($1, $2, COALESCE(CAST($3 AS BIGINT), {{now}}) + CAST($4 AS BIGINT))
+				ON CONFLICT (name) DO UPDATE SET wanted_until = excluded.wanted_until`,
+				name, toMillis(now), s.clock(now), grace.Milliseconds()); err != nil {
 				return err
 			}
 		}
-		// Whoever has a row or a pending delivery and is not in the list is gone.
-		rows, err := tx.Query(ctx, `SELECT name FROM receivers UNION SELECT receiver FROM deliveries WHERE status = 'pending'`)
+		gone, err := goneReceivers(ctx, tx, receivers, s.clock(now), grace > 0)
 		if err != nil {
 			return err
 		}
-		var gone []string
-		if err := each(rows, func(scan Scan) error {
-			var name string
-			err := scan(&name)
-			if !slices.Contains(receivers, name) {
-				gone = append(gone, name)
-			}
-			return err
-		}); err != nil {
-			return err
-		}
 		for _, name := range gone {
-			if _, err := tx.Exec(ctx, `DELETE FROM receivers WHERE name = $1`, name); err != nil {
-				return err
-			}
-			if _, err := tx.Exec(ctx, `DELETE FROM deliveries WHERE status = 'pending' AND receiver = $1`, name); err != nil {
-				return err
-			}
-			if _, err := tx.Exec(ctx, `DELETE FROM alerts WHERE receiver = $1`, name); err != nil {
-				return err
+			for _, query := range []string{
+				`DELETE FROM receivers WHERE name = $1`,
+				`DELETE FROM deliveries WHERE status = 'pending' AND receiver = $1`,
+				`DELETE FROM alerts WHERE receiver = $1`,
+			} {
+				if _, err := tx.Exec(ctx, query, name); err != nil {
+					return err
+				}
 			}
 		}
 		return nil
 	})
 }
 
-// Lease implements notify.Outbox.
+// goneReceivers has a row or a pending delivery, and is neither in the list
+// nor, where that counts, wanted by another daemon.
+func goneReceivers(ctx context.Context, tx *Tx, receivers []string, clock any, shared bool) (gone []string, err error) {
+	rows, err := tx.Query(ctx, `SELECT k.name, CASE WHEN r.wanted_until > COALESCE(CAST($1 AS BIGINT), {{now}}) THEN 1 ELSE 0 END
+		FROM (SELECT name FROM receivers UNION SELECT receiver FROM deliveries WHERE status = 'pending') k
+		LEFT JOIN receivers r ON r.name = k.name`, clock)
+	if err != nil {
+		return nil, err
+	}
+	err = each(rows, func(scan Scan) error {
+		var name string
+		var wanted int
+		err := scan(&name, &wanted)
+		if !slices.Contains(receivers, name) && !(shared && wanted == 1) {
+			gone = append(gone, name)
+		}
+		return err
+	})
+	return gone, err
+}
+
+// Lease implements notify.Outbox. Where daemons share the store its clock
+// decides, whatever theirs say.
 func (s *Store) Lease(ctx context.Context, receiver, owner string, now, until time.Time) (state notify.ReceiverState, ok bool, err error) {
+	s.presence.owns(owner)
 	err = s.Write(ctx, func(tx *Tx) error {
 		ok = false
 		var text string
-		err := tx.QueryRow(ctx, `UPDATE receivers SET owner = $1, lease_until = $2
-			WHERE name = $3 AND (owner = $1 OR lease_until <= $4) RETURNING state`,
-			owner, toMillis(s.toShared(until)), receiver, toMillis(s.toShared(now))).Scan(&text)
+		err := tx.QueryRow(ctx, `UPDATE receivers SET owner = $1, lease_until = COALESCE(CAST($4 AS BIGINT), {{now}}) + CAST($2 AS BIGINT)
+			WHERE name = $3 AND (owner = $1 OR lease_until <= COALESCE(CAST($4 AS BIGINT), {{now}})) RETURNING state`,
+			owner, until.Sub(now).Milliseconds(), receiver, s.clock(now)).Scan(&text)
 		if errors.Is(err, sql.ErrNoRows) {
 			return nil
 		}

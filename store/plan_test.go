@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/robotswatch/robotswatch/fetch"
+	"github.com/robotswatch/robotswatch/notify"
 	"github.com/robotswatch/robotswatch/watcher"
 )
 
@@ -47,6 +48,8 @@ func TestPlans(t *testing.T) {
 	}
 	ofSite, ofSiteArgs := changes(watcher.ChangeFilter{Site: "https://a.example", Agent: "GPTBot", Kinds: []watcher.Kind{watcher.KindAccess}})
 	newest, newestArgs := changes(watcher.ChangeFilter{Severity: watcher.Warning})
+	deadOnes := DeliveryFilter{Statuses: []notify.Status{notify.StatusDead}}.conditions()
+	openOnes := DeliveryFilter{Statuses: []notify.Status{notify.StatusPending, notify.StatusDead}}.conditions()
 	for _, c := range []struct {
 		name, query string
 		args        []any
@@ -59,6 +62,8 @@ func TestPlans(t *testing.T) {
 		{"changes of a site", ofSite, ofSiteArgs, "changes_site (site_id=? AND id<?)", "TEMP B-TREE"},
 		{"newest changes", newest, newestArgs, "PRIMARY KEY (id<?)", "TEMP B-TREE"},
 		{"late", "SELECT origin FROM sites WHERE " + late.sql() + " ORDER BY next_check_at LIMIT 50", late.args, "sites_due (next_check_at<?)", "TEMP B-TREE"},
+		{"dead deliveries", "SELECT d.id FROM deliveries d WHERE " + deadOnes.sql() + " ORDER BY d.id", deadOnes.args, "deliveries_dead", "TEMP B-TREE"},
+		{"open deliveries", "SELECT d.id FROM deliveries d WHERE " + openOnes.sql() + " ORDER BY d.id", openOnes.args, "SEARCH d USING INTEGER PRIMARY KEY (rowid=?)", "SCAN deliveries;"},
 		{"overdue", "SELECT count(*) FROM sites WHERE " + overdue, []any{1, 2}, "sites_due (next_check_at<?)", "SCAN sites"},
 	} {
 		if got := plan(t, s, c.query, c.args...); !strings.Contains(got, c.want) || strings.Contains(got, c.never) {

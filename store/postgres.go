@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql/driver"
 	"fmt"
+	"net"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -16,6 +17,11 @@ const (
 	postgresIdle    = 4
 	postgresConnect = 5 * time.Second
 	postgresMaxLife = 30 * time.Minute
+	// A server that vanished answers nothing and refuses nothing. What was sent
+	// to it must be received within postgresSilence, and a connection that rests
+	// is probed as often as makes the same time.
+	postgresSilence = 20 * time.Second
+	postgresProbes  = 4
 )
 
 func (s *Store) openPostgres(ctx context.Context, rawURL string) error {
@@ -27,6 +33,7 @@ func (s *Store) openPostgres(ctx context.Context, rawURL string) error {
 	if cfg.ConnectTimeout == 0 {
 		cfg.ConnectTimeout = postgresConnect
 	}
+	cfg.DialFunc = postgresDialer(cfg.ConnectTimeout).DialContext
 	if cfg.RuntimeParams["application_name"] == "" {
 		cfg.RuntimeParams["application_name"] = "robotswatch"
 	}
@@ -52,6 +59,16 @@ func (s *Store) openPostgres(ctx context.Context, rawURL string) error {
 		}
 		return s.compareClocks(ctx)
 	})
+}
+
+// postgresDialer makes connections that notice when the other end is gone.
+func postgresDialer(timeout time.Duration) *net.Dialer {
+	probe := postgresSilence / postgresProbes
+	return &net.Dialer{
+		Timeout:         timeout,
+		KeepAliveConfig: net.KeepAliveConfig{Enable: true, Idle: probe, Interval: probe, Count: postgresProbes - 1},
+		Control:         limitSilence,
+	}
 }
 
 // discard makes the pool forget a connection whose transaction could not be

@@ -116,6 +116,9 @@ func (s *Store) record(ctx context.Context, tx *Tx, batch []outcome) (lost int, 
 			kept = append(kept, o)
 		}
 	}
+	if err := s.noteLook(ctx, tx, batch); err != nil {
+		return 0, err
+	}
 	if lost > 0 {
 		if lost, err = s.trulyLost(ctx, tx, batch); err != nil {
 			return 0, err

@@ -28,9 +28,9 @@ func (s *Store) openSQLite(ctx context.Context, path string) error {
 	if path == "" || strings.HasPrefix(path, ":memory:") {
 		return errors.New("want sqlite:PATH with the path of a file")
 	}
-	s.d, s.begin = sqliteDialect, "BEGIN IMMEDIATE"
+	s.d, s.begin, s.lockPath = sqliteDialect, "BEGIN IMMEDIATE", path+".lock"
 	if s.opts.Daemon {
-		release, err := lockFile(path + ".lock")
+		release, err := lockFile(s.lockPath)
 		if err != nil {
 			return err
 		}
@@ -62,15 +62,17 @@ func (s *Store) openSQLite(ctx context.Context, path string) error {
 	return nil
 }
 
+// freedAtOnce is how many of the sites that are due the longest freeLeases
+// reads: claims take those first, and no daemon holds more.
+const freedAtOnce = 20_000
+
 // freeLeases takes back what a daemon that was killed had leased: the file is
-// this daemon's alone, so nobody else can be at it. It reads only sites that
-// are due, as what is leased usually is; other leases run out.
+// this daemon's alone, so nobody else can be at it. After a long stop all sites
+// are due, and it reads the first of them only; other leases run out.
 func (s *Store) freeLeases(ctx context.Context) error {
-	return s.Write(ctx, func(tx *Tx) error {
-		_, err := tx.Exec(ctx, `UPDATE sites SET lease_until = 0, lease_token = lease_token + 1
-			WHERE active = 1 AND next_check_at <= $1 AND lease_until > 0`, toMillis(time.Now()))
-		return err
-	})
+	_, err := s.exec(ctx, `UPDATE sites SET lease_until = 0, lease_token = lease_token + 1 WHERE lease_until > 0 AND id IN
+		(SELECT id FROM sites WHERE active = 1 AND next_check_at <= $1 ORDER BY next_check_at LIMIT $2)`, toMillis(time.Now()), freedAtOnce)
+	return err
 }
 
 // makeFile creates the database for its owner's eyes only; SQLite gives its

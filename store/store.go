@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/url"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/robotswatch/robotswatch/watcher"
@@ -21,7 +22,8 @@ type Options struct {
 	// nothing but Backup can be relied on.
 	AnySchema bool
 	// Daemon makes a SQLite file belong to this process until Close: a second
-	// daemon is refused with ErrInUse. PostgreSQL takes any number.
+	// daemon is refused with ErrInUse. PostgreSQL takes any number, and knows
+	// until Close that this one is at work.
 	Daemon bool
 	// CallerClock makes leases and due times go by the now that callers pass,
 	// as they always do on SQLite. Without it PostgreSQL's own clock decides,
@@ -44,6 +46,9 @@ type Store struct {
 	begin    string
 	writer   func(ctx context.Context) (tx *Tx, release func(), err error)
 	closers  []func() error // last made, first closed
+	lockPath string         // of the file that a daemon locks; "" where many share the store
+	presence presence       // of this daemon, where many share the store
+	lastLook atomic.Int64   // Unix milliseconds, as noted in the store; 0: not yet
 	sets     *interner[[]string]
 	profiles *interner[profile]
 	decoded  *decoded
@@ -87,6 +92,11 @@ func Open(ctx context.Context, rawURL string, opts Options) (_ *Store, err error
 	}
 	if opts.Daemon {
 		if err := s.finished(ctx); err != nil {
+			return nil, fmt.Errorf("store %s: %w", Redact(rawURL), err)
+		}
+	}
+	if opts.Daemon && s.lockPath == "" {
+		if err := s.bePresent(ctx); err != nil {
 			return nil, fmt.Errorf("store %s: %w", Redact(rawURL), err)
 		}
 	}

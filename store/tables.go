@@ -23,8 +23,8 @@ func (t table) pageRows() int {
 	return 1000
 }
 
-// tables in an order in which each refers to earlier ones only; facts are
-// about a store itself. A test keeps the list complete.
+// tables in an order in which each refers to earlier ones only; facts and
+// daemons are about a store itself. A test keeps the list complete.
 var tables = []table{
 	{name: "sets", key: []string{"id"}, id: true, columns: []string{"members"}},
 	{name: "profiles", key: []string{"id"}, id: true, columns: []string{"data"}},
@@ -35,7 +35,7 @@ var tables = []table{
 	{name: "observations", key: []string{"site_id", "at"}, columns: []string{"last_at", "state", "reason", "detail", "status", "final_url",
 		"body_id", "bytes", "truncated", "backfill", "evidence"}},
 	{name: "changes", key: []string{"id"}, columns: []string{"site_id", "at", "kind", "severity", "watched", "agents_id", "data"}},
-	{name: "receivers", key: []string{"name"}, columns: []string{"added_at", "state", "owner", "lease_until"}},
+	{name: "receivers", key: []string{"name"}, columns: []string{"added_at", "state", "owner", "lease_until", "wanted_until"}},
 	{name: "deliveries", key: []string{"id"}, id: true, columns: []string{"receiver", "change_id", "site_id", "group_key", "status", "created_at",
 		"next_at", "attempts", "tried_at", "done_at", "last_error", "receipt"}},
 	{name: "alerts", key: []string{"receiver", "name"}, columns: []string{"site", "data"}},

@@ -51,8 +51,8 @@ type Store interface {
 	// the clock of this machine was set back by that much. A store whose own clock
 	// decides what is due has nothing to do.
 	SetBack(ctx context.Context, by time.Duration) error
-	// LastLook is when the latest look at any site finished, the zero time when
-	// there was none.
+	// LastLook is when the latest look at any site finished, to about a second;
+	// the zero time when there was none, or where SetBack has nothing to do.
 	LastLook(ctx context.Context) (time.Time, error)
 	// Body gives the bytes kept under a hash, or ErrNotFound.
 	Body(ctx context.Context, h Hash) ([]byte, error)
