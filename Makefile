@@ -37,8 +37,9 @@ lint: ## gofmt, vet, staticcheck
 .PHONY: fuzz
 FUZZTIME ?= 20s
 fuzz: ## every fuzz target for FUZZTIME (20s)
-	@for t in config:FuzzParse fetch:FuzzAnswer fetch:FuzzSniff robots:FuzzMatch \
-	  robots:FuzzNormalizePath robots:FuzzParse diff:FuzzCompare diff:FuzzFiles; do \
+	@for t in config:FuzzParse config:FuzzSiteFile config:FuzzOrigin fetch:FuzzAnswer fetch:FuzzSniff \
+	  robots:FuzzMatch robots:FuzzNormalizePath robots:FuzzParse diff:FuzzCompare diff:FuzzFiles lint:FuzzFile \
+	  history:FuzzJSONL history:FuzzWARC web:FuzzRequest web:FuzzOrigins notify:FuzzReceiver; do \
 	  echo "fuzz $$t"; go test ./$${t%%:*} -run '^$$' -fuzz "^$${t##*:}$$" -fuzztime $(FUZZTIME) || exit 1; done
 
 .PHONY: bench

@@ -2,6 +2,7 @@ package netpolicy
 
 import (
 	"errors"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
@@ -30,5 +31,23 @@ func TestClientObeysPolicy(t *testing.T) {
 	res.Body.Close()
 	if res.StatusCode != http.StatusFound {
 		t.Fatalf("status %d: a redirect was followed", res.StatusCode)
+	}
+}
+
+func TestClientReadsNoEndlessAnswer(t *testing.T) {
+	for size, want := range map[int]int{clientMaxBodyBytes: clientMaxBodyBytes, clientMaxBodyBytes + 1: clientMaxBodyBytes} {
+		srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(make([]byte, size)) }))
+		c := Client(Policy{AllowPrivate: true}, 5*time.Second)
+		res, err := c.Get(srv.URL)
+		if err != nil {
+			t.Fatal(err)
+		}
+		body, err := io.ReadAll(res.Body)
+		if err != nil || len(body) != want {
+			t.Errorf("of %d octets %d are read: %v", size, len(body), err)
+		}
+		res.Body.Close()
+		c.CloseIdleConnections()
+		srv.Close()
 	}
 }

@@ -8,6 +8,8 @@ import (
 	"net/url"
 	"strconv"
 	"time"
+
+	"github.com/robotswatch/robotswatch/internal/visible"
 )
 
 // Sender brings one message to one receiver. It may be called again with the
@@ -27,7 +29,12 @@ type SendError struct {
 	RetryAfter time.Duration // asked for by the receiver; 0 none
 }
 
-func (e *SendError) Error() string { return e.Err.Error() }
+// maxErrorText bounds what is kept and shown of a receiver's words, in
+// characters.
+const maxErrorText = 300
+
+// Error has no control characters, whatever the receiver said.
+func (e *SendError) Error() string { return visible.Short(e.Err.Error(), maxErrorText) }
 func (e *SendError) Unwrap() error { return e.Err }
 
 // refusedStatus makes an error of an HTTP answer that is not a success: 4xx
