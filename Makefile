@@ -74,6 +74,10 @@ CLUSTERTIME ?= 10m
 prove-cluster: ## daemons and PostgreSQL killed at random for CLUSTERTIME (10m)
 	ROBOTSWATCH_CLUSTER=$(CLUSTERTIME) go test ./internal/campaign -run 'Faults|Clock' -count 1 -v -timeout 60m
 
+.PHONY: prove-monitoring
+prove-monitoring: ## every alert fires and resolves in a real Prometheus and Alertmanager; every panel has data
+	go test ./cmd/robotswatch -run 'Rules|AlertsFire|Panel' -timeout 20m -count 1 -v
+
 .PHONY: prove-pages
 prove-pages: ## every page in a browser, 10,000 random calls, a million sites
 	ROBOTSWATCH_BROWSER=1 ROBOTSWATCH_SITES=10000 ROBOTSWATCH_CALLS=10000 go test ./web -timeout 60m -count 1
