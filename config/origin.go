@@ -9,6 +9,8 @@ import (
 	"strings"
 
 	"golang.org/x/net/idna"
+
+	"github.com/robotswatch/robotswatch/internal/secret"
 )
 
 // NormalizeOrigin brings what people write for a site to the one form that
@@ -157,7 +159,7 @@ func redactUser(s string) string {
 	if at < start {
 		return s
 	}
-	return s[:start] + mask + s[at:]
+	return s[:start] + secret.Mask + s[at:]
 }
 
 // checkURL reads an absolute URL of one of the schemes.

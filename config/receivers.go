@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/pelletier/go-toml/v2/unstable"
+
+	"github.com/robotswatch/robotswatch/internal/secret"
 )
 
 // Types of receivers.
@@ -89,7 +91,7 @@ func must[T any](f field[T]) field[T] {
 
 // urlsFields are shoutrrr's service URLs; each of them can be a secret.
 func urlsFields() []field[Receiver] {
-	inline := list(codec[Secret]{kind: "URL", read: serviceURL("URL").read, show: Secret.Reveal})
+	inline := list(codec[Secret]{kind: "URL", read: serviceURL("URL").read, show: func(s Secret) string { return s.Reveal() }})
 	urls := key("urls", inline, "", "Service URLs of shoutrrr: Discord, Teams, Telegram, e-mail, ntfy and others.", func(r *Receiver) *[]Secret { return &r.URLs })
 	urls.alternative = "urls"
 	urls.show = func(r *Receiver) string {
@@ -111,9 +113,7 @@ func serviceURL(kind string) codec[Secret] {
 		if scheme == "" || rest == "" {
 			return Secret{}, errors.New("not a service URL; write such as \"ntfy://ntfy.sh/topic\"")
 		}
-		v := NewSecret(s)
-		v.mask = scheme + "://" + mask
-		return v, nil
+		return newMasked(s, scheme+"://"+secret.Mask), nil
 	}, nil)
 }
 

@@ -51,7 +51,7 @@ func TestLongestGapAgreesWithWalkingThroughTime(t *testing.T) {
 			list("day", 1, 31, 31) + " " + list("month", 1, 12, 12) + " " + list("weekday", 0, 6, 7)
 		sched, err := parseSchedule(s)
 		if err != nil {
-			t.Skip(err)
+			return // no day has it
 		}
 		start := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 		at := sched.Next(start)

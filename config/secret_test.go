@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/robotswatch/robotswatch/internal/secret"
 )
 
 const planted = "geheim-7f3a"
@@ -70,7 +72,7 @@ func TestSecretsCannotBePrinted(t *testing.T) {
 			t.Errorf("a secret came out: %q", out.String()[max(0, i-100):i+len(leaked)])
 		}
 	}
-	if !strings.Contains(out.String(), mask) {
+	if !strings.Contains(out.String(), secret.Mask) {
 		t.Error("nothing was masked")
 	}
 	if got := c.Server.ReadToken.Reveal(); got != planted {
@@ -133,7 +135,7 @@ func TestSecretsFromFilesAndCredentials(t *testing.T) {
 			t.Fatal(err)
 		}
 		if got := shown.String(); strings.Contains(got, planted) || !strings.Contains(got, "read_token_"+source+` = "read_token-`) ||
-			!strings.Contains(got, "urls_"+source+` = "urls-`) || strings.Contains(got, mask) {
+			!strings.Contains(got, "urls_"+source+` = "urls-`) || strings.Contains(got, secret.Mask) {
 			t.Errorf("%s: shown as\n%s", source, got)
 		}
 	}

@@ -23,7 +23,7 @@ const (
 type hide func(in *input, value string) (Secret, error)
 
 // hidden is a value of which nothing may be seen.
-func hidden(_ *input, value string) (Secret, error) { return NewSecret(value), nil }
+func hidden(_ *input, value string) (Secret, error) { return newSecret(value), nil }
 
 // hiddenURL is a URL that is a key by itself.
 func hiddenURL(schemes ...string) hide {
@@ -41,7 +41,7 @@ func signingKey(_ *input, value string) (Secret, error) {
 	if !ok || err != nil || len(key) < minSigningKey || len(key) > maxSigningKey {
 		return Secret{}, fmt.Errorf("not a secret of Standard Webhooks; write whsec_ and %d to %d octets in base64", minSigningKey, maxSigningKey)
 	}
-	return NewSecret(value), nil
+	return newSecret(value), nil
 }
 
 // secretKeys gives the three keys that a secret can be set with: inline, by file

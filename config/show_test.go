@@ -162,7 +162,7 @@ func FuzzParse(f *testing.F) {
 	f.Add([]byte("[a\n[[b]]\nc.d = {e = [1, {f = '''g\n'''}]}\n[fetch]\ntimeout = \"1d\"\n"))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		if strings.Contains(string(data), "_file") || strings.Contains(string(data), "web_config") {
-			t.Skip("reads files")
+			return // reads files
 		}
 		c, err := Parse("c.toml", data, options())
 		if err != nil {

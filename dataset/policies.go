@@ -2,8 +2,6 @@ package dataset
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"time"
 
 	"github.com/robotswatch/robotswatch/diff"
@@ -117,10 +115,7 @@ func (p *Policies) readAll(ctx context.Context, site *watcher.Site, list []diff.
 	if got, ok := p.read[key]; ok {
 		return got, nil
 	}
-	text, err := p.Bodies.Body(ctx, site.Body)
-	if errors.Is(err, watcher.ErrNotFound) {
-		return nil, fmt.Errorf("a policy of %s is missing from the store: %s", site.Origin, site.Body)
-	}
+	text, err := watcher.LastPolicy(ctx, p.Bodies, *site)
 	if err != nil {
 		return nil, err
 	}

@@ -4,13 +4,13 @@ import (
 	"fmt"
 	"math/bits"
 	"math/rand/v2"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
 	"sync"
 	"testing"
 
+	"github.com/robotswatch/robotswatch/internal/sizes"
 	"github.com/robotswatch/robotswatch/robots"
 )
 
@@ -367,17 +367,7 @@ func (g generator) pair() (before, after []robots.Rule) {
 // TestOracle lets the engine and the brute force answer the same random
 // questions. ROBOTSWATCH_ORACLE_PAIRS sets how many.
 func TestOracle(t *testing.T) {
-	pairs := 8_000
-	if raced {
-		pairs = 500
-	}
-	if s := os.Getenv("ROBOTSWATCH_ORACLE_PAIRS"); s != "" {
-		n, err := strconv.Atoi(s)
-		if err != nil {
-			t.Fatal(err)
-		}
-		pairs = n
-	}
+	pairs := sizes.Of(t, "ROBOTSWATCH_ORACLE_PAIRS", 8_000, 500)
 	for _, c := range []struct {
 		name, literals, alphabet string
 		share                    int

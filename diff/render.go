@@ -295,16 +295,17 @@ func (p *page) crawlDelays(list []CrawlDelayChange) {
 	p.section("crawl delay")
 	shown := list[:min(len(list), maxEntriesShown)]
 	for _, d := range shown {
-		p.line("  %s: %s → %s", AgentName(d.Agent), delayWords(d.Before), delayWords(d.After))
+		p.line("  %s: %s → %s", AgentName(d.Agent), DelayWords(d.Before), DelayWords(d.After))
 	}
 	p.rest("  ", len(list)-len(shown))
 }
 
-func delayWords(s *float64) string {
+// DelayWords is a crawl delay in seconds, nil for none, as people read it.
+func DelayWords(s *float64) string {
 	if s == nil {
 		return "none"
 	}
-	return strconv.FormatFloat(*s, 'g', -1, 64) + " s"
+	return strconv.FormatFloat(*s, 'f', -1, 64) + " s"
 }
 
 func (p *page) sitemaps(c SitemapsChange) {

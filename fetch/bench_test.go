@@ -1,3 +1,5 @@
+//go:build campaign
+
 package fetch
 
 import (
@@ -22,7 +24,7 @@ import (
 
 // The benchmarks compare in one run, round by round, against a bare net/http
 // loop that fetches the same and does nothing else. CPU is that of this
-// process; the origin runs in another. ROBOTSWATCH_BENCH=1 starts them.
+// process; the origin runs in another.
 
 // origin is the other process.
 type origin struct {
@@ -133,9 +135,6 @@ func bare(t *testing.T, roots *x509.CertPool, scheme string, port, sites int) fu
 }
 
 func TestBenchCPUPerCheck(t *testing.T) {
-	if os.Getenv("ROBOTSWATCH_BENCH") == "" {
-		t.Skip("set ROBOTSWATCH_BENCH=1")
-	}
 	o := startOrigin(t)
 	const sites, workers, rounds = 500, 4, 5
 	for _, b := range []struct {
@@ -176,9 +175,6 @@ func TestBenchCPUPerCheck(t *testing.T) {
 
 // Memory of 512 looks that wait for their answers at once.
 func TestBenchMemoryInFlight(t *testing.T) {
-	if os.Getenv("ROBOTSWATCH_BENCH") == "" {
-		t.Skip("set ROBOTSWATCH_BENCH=1")
-	}
 	o := startOrigin(t, "-delay", "5s")
 	const looks = 512
 	for _, scheme := range []string{"http", "https"} {
@@ -189,7 +185,7 @@ func TestBenchMemoryInFlight(t *testing.T) {
 		for i := range looks {
 			wg.Go(func() { looker(t, c, scheme, port, looks, false)(i) })
 		}
-		time.Sleep(4 * time.Second) // all have asked, none is answered
+		<-time.After(4 * time.Second) // all have asked, none is answered
 		t.Logf("%-5s %d KiB a look", scheme, (inUse()-before)/looks>>10)
 		wg.Wait()
 	}

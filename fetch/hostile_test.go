@@ -373,12 +373,14 @@ func baseline(t *testing.T) resources {
 func backToBaseline(t *testing.T, before resources) {
 	t.Helper()
 	var now resources
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
 	for range 50 {
 		now = baseline(t)
 		if now.goroutines <= before.goroutines && now.heap <= before.heap+4<<20 {
 			return
 		}
-		time.Sleep(20 * time.Millisecond) // what is closed takes a moment to end
+		<-tick.C // what is closed takes a moment to end
 	}
 	buf := make([]byte, 64<<10)
 	t.Errorf("before %+v, after %+v\n%s", before, now, buf[:runtime.Stack(buf, true)])

@@ -16,6 +16,7 @@ import (
 	"github.com/robotswatch/robotswatch/diff"
 	"github.com/robotswatch/robotswatch/fetch"
 	"github.com/robotswatch/robotswatch/history"
+	"github.com/robotswatch/robotswatch/internal/realdata"
 	"github.com/robotswatch/robotswatch/notify"
 	"github.com/robotswatch/robotswatch/store"
 	"github.com/robotswatch/robotswatch/watcher"
@@ -265,7 +266,7 @@ func TestLiveHistoryStaysAsItIs(t *testing.T) {
 func TestRealPairsAsTwoCaptures(t *testing.T) {
 	s := newStore(t)
 	var lines []line
-	pairs := readPairs(t)
+	pairs := realdata.Pairs(t)
 	for name, pair := range pairs {
 		site := "https://" + strings.ReplaceAll(name, "_", "-") + ".example"
 		lines = append(lines, policy(site, t0.Add(week), string(pair[1])), policy(site, t0, string(pair[0])))
@@ -328,7 +329,7 @@ func TestRealHistories(t *testing.T) {
 	j := newJudge(t)
 	var lines []line
 	bySite := map[string][]line{}
-	dec := json.NewDecoder(shared(t, "corpus/histories.jsonl.xz"))
+	dec := json.NewDecoder(realdata.Open(t, "corpus", "histories.jsonl.xz"))
 	for {
 		var l line
 		err := dec.Decode(&l)

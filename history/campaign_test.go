@@ -4,13 +4,13 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/robotswatch/robotswatch/history"
 	"github.com/robotswatch/robotswatch/internal/archive"
+	"github.com/robotswatch/robotswatch/internal/sizes"
 	"github.com/robotswatch/robotswatch/store"
 )
 
@@ -19,13 +19,7 @@ import (
 // minutes and 256 MiB.
 func TestManyHostsOverYears(t *testing.T) {
 	const weeks = 200
-	hosts := 20
-	if text := os.Getenv("ROBOTSWATCH_HOSTS"); text != "" {
-		var err error
-		if hosts, err = strconv.Atoi(text); err != nil {
-			t.Fatal(err)
-		}
-	}
+	hosts := sizes.Of(t, "ROBOTSWATCH_HOSTS", 20, 5)
 	path := filepath.Join(t.TempDir(), "test.db")
 	s, err := store.Open(t.Context(), "sqlite:"+path, store.Options{})
 	if err != nil {

@@ -1,22 +1,14 @@
 package history_test
 
 import (
-	"archive/tar"
-	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
-	"io"
-	"io/fs"
 	"iter"
-	"os"
 	"path/filepath"
 	"slices"
 	"testing"
 	"time"
-
-	"github.com/ulikunitz/xz"
 
 	"github.com/robotswatch/robotswatch/agents"
 	"github.com/robotswatch/robotswatch/config"
@@ -148,59 +140,6 @@ func asJSON(t testing.TB, v any) string {
 		t.Fatal(err)
 	}
 	return string(text)
-}
-
-// shared opens a file of the corpus beside the repository; the test is
-// skipped where it is missing. ROBOTSWATCH_SHARED names another place.
-func shared(t testing.TB, name string) io.Reader {
-	t.Helper()
-	dir := os.Getenv("ROBOTSWATCH_SHARED")
-	if dir == "" {
-		dir = filepath.Join("..", "..", "shared")
-	}
-	f, err := os.Open(filepath.Join(dir, name))
-	if errors.Is(err, fs.ErrNotExist) {
-		t.Skipf("%s is not here", name)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { f.Close() })
-	r, err := xz.NewReader(bufio.NewReader(f))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return r
-}
-
-// readPairs gives the real edits, by name of their directory.
-func readPairs(t testing.TB) map[string]*[2][]byte {
-	t.Helper()
-	pairs := map[string]*[2][]byte{}
-	r := tar.NewReader(shared(t, "corpus/pairs.tar.xz"))
-	for {
-		h, err := r.Next()
-		if errors.Is(err, io.EOF) {
-			return pairs
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		side := map[string]int{"before.txt": 0, "after.txt": 1}
-		i, ok := side[filepath.Base(h.Name)]
-		if !ok {
-			continue
-		}
-		text, err := io.ReadAll(r)
-		if err != nil {
-			t.Fatal(err)
-		}
-		name := filepath.Base(filepath.Dir(h.Name))
-		if pairs[name] == nil {
-			pairs[name] = &[2][]byte{}
-		}
-		pairs[name][i] = text
-	}
 }
 
 type ctx = context.Context

@@ -12,38 +12,20 @@ import (
 	"github.com/robotswatch/robotswatch/dataset"
 	"github.com/robotswatch/robotswatch/history"
 	"github.com/robotswatch/robotswatch/internal/archive"
+	"github.com/robotswatch/robotswatch/internal/sizes"
 	"github.com/robotswatch/robotswatch/store"
 )
 
 // childEnv names store and input of the process that is killed.
 const childEnv = "ROBOTSWATCH_TEST_BACKFILL"
 
-// TestBackfillChild is the process that TestKilledBackfillGoesOn kills; by
-// itself it does nothing.
-func TestBackfillChild(t *testing.T) {
-	db, input, ok := strings.Cut(os.Getenv(childEnv), ",")
-	if !ok {
-		t.Skip("runs as a child of TestKilledBackfillGoesOn")
-	}
-	s, err := store.Open(t.Context(), "sqlite:"+db, store.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer s.Close()
-	source, err := history.JSONL([]string{input}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := history.Run(t.Context(), source, options(t, s)); err != nil {
-		t.Fatal(err)
-	}
-}
-
-// TestKilledBackfillGoesOn kills a backfill at five moments, then lets it end:
-// what is exported is what an undisturbed one gives, octet by octet.
+// TestKilledBackfillGoesOn kills a backfill at some moments, then lets it end:
+// what is exported is what an undisturbed one gives, octet by octet. It is the
+// process that it kills, too.
 func TestKilledBackfillGoesOn(t *testing.T) {
-	if testing.Short() {
-		t.Skip("takes several runs")
+	if db, input, ok := strings.Cut(os.Getenv(childEnv), ","); ok {
+		backfillChild(t, db, input)
+		return
 	}
 	dir := t.TempDir()
 	input := filepath.Join(dir, "captures.jsonl")
@@ -51,14 +33,14 @@ func TestKilledBackfillGoesOn(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := archive.Write(f, 80, 60, 3); err != nil {
+	if err := archive.Write(f, sizes.Pick(80, 20), 60, 3); err != nil {
 		t.Fatal(err)
 	}
 	if err := f.Close(); err != nil {
 		t.Fatal(err)
 	}
 	run := func(db string, limit time.Duration) (took time.Duration, killed bool) {
-		child := exec.Command(os.Args[0], "-test.run=^TestBackfillChild$")
+		child := exec.Command(os.Args[0], "-test.run=^TestKilledBackfillGoesOn$")
 		child.Env = append(os.Environ(), childEnv+"="+db+","+input, "TMPDIR="+dir)
 		began := time.Now()
 		if err := child.Start(); err != nil {
@@ -81,7 +63,7 @@ func TestKilledBackfillGoesOn(t *testing.T) {
 	whole, broken := filepath.Join(dir, "whole.db"), filepath.Join(dir, "broken.db")
 	took, _ := run(whole, time.Hour)
 	kills := 0
-	for range 5 {
+	for range sizes.Pick(5, 2) {
 		if _, killed := run(broken, time.Duration(rand.Float64()*float64(took))); killed {
 			kills++
 		}
@@ -92,6 +74,22 @@ func TestKilledBackfillGoesOn(t *testing.T) {
 		t.Errorf("after %d kills the export differs: %d octets, want %d", kills, len(got), len(want))
 	}
 	t.Logf("%d kills of a run of %v, %d octets exported", kills, took.Round(time.Millisecond), len(want))
+}
+
+func backfillChild(t *testing.T, db, input string) {
+	t.Helper()
+	s, err := store.Open(t.Context(), "sqlite:"+db, store.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	source, err := history.JSONL([]string{input}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := history.Run(t.Context(), source, options(t, s)); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // exported is all that a store says, as JSON lines.

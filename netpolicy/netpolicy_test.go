@@ -188,7 +188,7 @@ func TestDialerChecksEveryRedirect(t *testing.T) {
 	inner := httptest.NewUnstartedServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("the inner server was reached") }))
 	l, err := net.Listen("tcp", "127.0.0.2:0")
 	if err != nil {
-		t.Skip("only one loopback address here")
+		t.Fatalf("a second loopback address: %v", err)
 	}
 	inner.Listener.Close()
 	inner.Listener = l

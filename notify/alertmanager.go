@@ -1,7 +1,6 @@
 package notify
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"net/http"
@@ -69,11 +68,9 @@ func (s *alertmanagerSender) Send(ctx context.Context, m Message) (string, error
 	if err != nil {
 		return "", &SendError{Err: err, Permanent: true}
 	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, s.url, bytes.NewReader(body))
+	req, err := newPost(ctx, s.url, body)
 	if err != nil {
-		return "", &SendError{Err: errors.New("url is not valid"), Permanent: true}
+		return "", err
 	}
-	req.Header.Set("Content-Type", "application/json")
-	req.Header.Set("User-Agent", "robotswatch")
 	return "", post(s.client, req)
 }

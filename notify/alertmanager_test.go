@@ -16,6 +16,7 @@ import (
 
 	"github.com/robotswatch/robotswatch/diff"
 	"github.com/robotswatch/robotswatch/fetch"
+	"github.com/robotswatch/robotswatch/internal/secret"
 	"github.com/robotswatch/robotswatch/notify"
 	"github.com/robotswatch/robotswatch/watcher"
 )
@@ -116,7 +117,7 @@ func (a *alertmanager) wantFiring(want ...string) {
 
 func (a *alertmanager) config() notify.ReceiverConfig {
 	return notify.ReceiverConfig{Name: "am", Type: notify.TypeAlertmanager, MinSeverity: watcher.Critical,
-		Alertmanager: notify.AlertmanagerConfig{URL: notify.NewSecret(a.URL)}}
+		Alertmanager: notify.AlertmanagerConfig{URL: secret.New(a.URL)}}
 }
 
 func TestAlertmanagerShowsAndResolves(t *testing.T) {

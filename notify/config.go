@@ -1,12 +1,10 @@
 package notify
 
 import (
-	"fmt"
-	"io"
-	"log/slog"
 	"time"
 
 	"github.com/robotswatch/robotswatch/fetch"
+	"github.com/robotswatch/robotswatch/internal/secret"
 	"github.com/robotswatch/robotswatch/watcher"
 )
 
@@ -34,41 +32,6 @@ const (
 	DefaultMaxAge    = 72 * time.Hour
 	DefaultTimeout   = 30 * time.Second
 )
-
-// Secret is a value that does not print: every formatter and encoder gets
-// asterisks. It stands behind a pointer, since fmt shows unexported fields
-// without asking their methods.
-type Secret struct{ value *string }
-
-// NewSecret hides a value.
-func NewSecret(value string) Secret { return Secret{&value} }
-
-// Reveal gives the value; "" when none was set.
-func (s Secret) Reveal() string {
-	if s.value == nil {
-		return ""
-	}
-	return *s.value
-}
-
-// IsSet reports whether there is a value.
-func (s Secret) IsSet() bool { return s.Reveal() != "" }
-
-func (s Secret) String() string {
-	if !s.IsSet() {
-		return ""
-	}
-	return "********"
-}
-
-// Format keeps every verb from printing the value.
-func (s Secret) Format(f fmt.State, _ rune) { io.WriteString(f, s.String()) }
-
-// MarshalText keeps encoders from printing the value.
-func (s Secret) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
-
-// LogValue keeps slog from printing the value.
-func (s Secret) LogValue() slog.Value { return slog.StringValue(s.String()) }
 
 // ReceiverConfig says what one receiver wants and how it is reached.
 type ReceiverConfig struct {
@@ -102,8 +65,8 @@ type ReceiverConfig struct {
 
 // SlackConfig reaches a channel by incoming webhook, or by token and channel.
 type SlackConfig struct {
-	WebhookURL Secret
-	Token      Secret
+	WebhookURL secret.Value
+	Token      secret.Value
 	Channel    string
 	APIURL     string // "" is Slack's own
 }
@@ -112,13 +75,13 @@ type SlackConfig struct {
 // specification. With two secrets each request carries both signatures, so
 // that the endpoint can be moved from one to the other.
 type WebhookConfig struct {
-	URL     Secret // may carry a token
-	Secrets []Secret
+	URL     secret.Value // may carry a token
+	Secrets []secret.Value
 }
 
 // ShoutrrrConfig lists service URLs, which carry credentials.
 type ShoutrrrConfig struct {
-	URLs []Secret
+	URLs []secret.Value
 }
 
 // ExecConfig runs a command for each change, with the event as JSON on stdin.
@@ -129,7 +92,7 @@ type ExecConfig struct {
 // AlertmanagerConfig reaches an Alertmanager by its base address, e.g.
 // http://127.0.0.1:9093, which may carry a user and password.
 type AlertmanagerConfig struct {
-	URL Secret
+	URL secret.Value
 }
 
 // scope says how many changes one message tells.

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/robotswatch/robotswatch/internal/sizes"
 	"github.com/robotswatch/robotswatch/notify"
 	"github.com/robotswatch/robotswatch/watcher"
 )
@@ -189,10 +190,7 @@ func TestOrderWithinASiteSurvivesFailures(t *testing.T) {
 // A receiver that is away for 70 hours gets everything; after 73 it is too
 // late, and that is visible.
 func TestMaxAge(t *testing.T) {
-	changes := 40
-	if testing.Short() {
-		changes = 5
-	}
+	changes := sizes.Pick(40, 5)
 	for _, tc := range []struct {
 		away time.Duration
 		sent int

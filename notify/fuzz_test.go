@@ -11,6 +11,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/robotswatch/robotswatch/internal/secret"
 	"github.com/robotswatch/robotswatch/notify"
 )
 
@@ -42,7 +43,7 @@ func FuzzReceiver(f *testing.F) {
 	message := notify.TestMessage(time.Now(), links)
 	f.Fuzz(func(t *testing.T, answer []byte) {
 		client := &http.Client{Transport: answering(answer), CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
-		hidden := notify.NewSecret("https://receiver.example/hidden-path?token=hidden-token")
+		hidden := secret.New("https://receiver.example/hidden-path?token=hidden-token")
 		for name, open := range map[string]func() (notify.Sender, error){
 			"webhook": func() (notify.Sender, error) { return notify.NewWebhook(notify.WebhookConfig{URL: hidden}, client) },
 			"alertmanager": func() (notify.Sender, error) {
@@ -52,7 +53,7 @@ func FuzzReceiver(f *testing.F) {
 				return notify.NewSlack(notify.SlackConfig{WebhookURL: hidden}, client, nil, links)
 			},
 			"slack": func() (notify.Sender, error) {
-				return notify.NewSlack(notify.SlackConfig{Token: notify.NewSecret("xoxb-hidden-token"), Channel: "#c"}, client, nil, links)
+				return notify.NewSlack(notify.SlackConfig{Token: secret.New("xoxb-hidden-token"), Channel: "#c"}, client, nil, links)
 			},
 		} {
 			sender, err := open()

@@ -8,10 +8,8 @@ import (
 
 	"github.com/robotswatch/robotswatch/diff"
 	"github.com/robotswatch/robotswatch/robots"
+	"github.com/robotswatch/robotswatch/watcher"
 )
-
-// overdueAfter is the promise: every site is looked at within that time.
-const overdueAfter = 24 * time.Hour
 
 // scrapeTimeout bounds what one scrape may ask of the store.
 const scrapeTimeout = 30 * time.Second
@@ -88,7 +86,7 @@ func (g *Gauges) collectSites(ctx context.Context, ch chan<- prometheus.Metric) 
 		ch <- gauge(g.desc.sites, float64(counts[s]), string(s))
 		total += counts[s]
 	}
-	overdue, err := g.source.Overdue(ctx, time.Now().Add(-overdueAfter))
+	overdue, err := g.source.Overdue(ctx, time.Now().Add(-watcher.MaxGap))
 	if err != nil {
 		return err
 	}

@@ -62,7 +62,7 @@ var anyChange = rapid.Custom(func(t *rapid.T) watcher.Change {
 		State:    watcher.StateChange{Before: anyState.Draw(t, "before"), After: anyState.Draw(t, "after")},
 		Managed:  rapid.SampledFrom([]string{"", "cloudflare"}).Draw(t, "managed"),
 		Detail:   hostile.Draw(t, "detail"), Agents: []diff.AgentChange{},
-		Unstable: rapid.SampledFrom([]string{"", "began", "settled"}).Draw(t, "unstable"),
+		Unstable: rapid.SampledFrom([]string{"", watcher.UnstableBegan, watcher.UnstableSettled}).Draw(t, "unstable"),
 	}
 	for range rapid.IntRange(0, 4).Draw(t, "tags") {
 		c.Tags = append(c.Tags, hostile.Draw(t, "tag"))

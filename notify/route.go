@@ -50,9 +50,9 @@ func NewRouter(receivers []ReceiverConfig, cat *agents.Catalogue) (*Router, erro
 		if len(rt.kinds) == 0 {
 			rt.kinds = DefaultKinds()
 		}
-		rt.minSeverity = rank(c.MinSeverity)
+		rt.minSeverity = c.MinSeverity.Rank()
 		if c.MinSeverity == "" {
-			rt.minSeverity = rank(watcher.Warning)
+			rt.minSeverity = watcher.Warning.Rank()
 		}
 		for _, t := range c.Tags {
 			if not, ok := strings.CutPrefix(t, "!"); ok {
@@ -135,7 +135,7 @@ func (rt *route) wants(c watcher.Change) bool {
 // severe also lets pass the end of an outage to a receiver that was told of
 // its beginning and shows it until then.
 func (rt *route) severe(c watcher.Change) bool {
-	if rank(c.Severity) >= rt.minSeverity {
+	if c.Severity.Rank() >= rt.minSeverity {
 		return true
 	}
 	return rt.stateful && c.Kind == watcher.KindState && !c.State.Before.Readable()
@@ -166,16 +166,6 @@ func touched(c watcher.Change) []string {
 	return list
 }
 
-func rank(s watcher.Severity) int {
-	switch s {
-	case watcher.Critical:
-		return 2
-	case watcher.Warning:
-		return 1
-	}
-	return 0
-}
-
 // GroupKey is equal for changes that say the same of different sites: kind,
 // cause, states, and for each agent the direction and the levels before and
 // after; the same new values for what is not about access. What names things
@@ -198,7 +188,7 @@ func GroupKey(c watcher.Change) string {
 		}
 	case watcher.KindCrawlDelay:
 		for _, d := range c.CrawlDelays {
-			put(h, d.Agent, seconds(d.Before), seconds(d.After))
+			put(h, d.Agent, diff.DelayWords(d.Before), diff.DelayWords(d.After))
 		}
 	case watcher.KindSitemap, watcher.KindCosmetic:
 		put(h, c.Site)

@@ -5,13 +5,14 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/robotswatch/robotswatch/internal/secret"
 	"github.com/robotswatch/robotswatch/notify"
 )
 
 func shoutrrrTo(urls ...string) notify.ReceiverConfig {
 	c := notify.ReceiverConfig{Name: "sh", Type: notify.TypeShoutrrr}
 	for _, u := range urls {
-		c.Shoutrrr.URLs = append(c.Shoutrrr.URLs, notify.NewSecret(u))
+		c.Shoutrrr.URLs = append(c.Shoutrrr.URLs, secret.New(u))
 	}
 	return c
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/robotswatch/robotswatch/fetch"
+	"github.com/robotswatch/robotswatch/internal/secret"
 	"github.com/robotswatch/robotswatch/notify"
 	"github.com/robotswatch/robotswatch/notify/slacktest"
 	"github.com/robotswatch/robotswatch/watcher"
@@ -27,12 +28,12 @@ func newSlack(t *testing.T) *slacktest.Server {
 
 func byToken(s *slacktest.Server) notify.ReceiverConfig {
 	return notify.ReceiverConfig{Name: "slack", Type: notify.TypeSlack, Slack: notify.SlackConfig{
-		Token: notify.NewSecret(slacktest.Token), Channel: "#policy", APIURL: s.APIURL()}}
+		Token: secret.New(slacktest.Token), Channel: "#policy", APIURL: s.APIURL()}}
 }
 
 func byWebhook(s *slacktest.Server) notify.ReceiverConfig {
 	return notify.ReceiverConfig{Name: "slack", Type: notify.TypeSlack, Slack: notify.SlackConfig{
-		WebhookURL: notify.NewSecret(s.WebhookURL())}}
+		WebhookURL: secret.New(s.WebhookURL())}}
 }
 
 // messages waits until the server has n.

@@ -53,7 +53,7 @@ func (s *summary) groups() int { return len(s.byGroup) }
 func (s *summary) add(key string, c watcher.Change) {
 	s.changes++
 	s.kinds[c.Kind]++
-	if rank(c.Severity) > rank(s.worst) {
+	if c.Severity.Rank() > s.worst.Rank() {
 		s.worst = c.Severity
 	}
 	for _, a := range c.Agents {
@@ -84,7 +84,7 @@ func (s *summary) ordered() []*groupSum {
 	list := slices.Collect(maps.Values(s.byGroup))
 	slices.SortFunc(list, func(a, b *groupSum) int {
 		return cmp.Or(
-			cmp.Compare(rank(b.change.Severity), rank(a.change.Severity)),
+			cmp.Compare(b.change.Severity.Rank(), a.change.Severity.Rank()),
 			cmp.Compare(b.n, a.n),
 			cmp.Compare(a.change.ID, b.change.ID))
 	})
@@ -149,7 +149,7 @@ func (s *summary) agentsSection() Section {
 		return cmp.Or(cmp.Compare(b.moved, a.moved), cmp.Compare(a.agent, b.agent))
 	})
 	sec.Lines = capped(list, func(r *row) Line {
-		line := Line{bold(agentName(r.agent)), plain(": ")}
+		line := Line{bold(diff.AgentName(r.agent)), plain(": ")}
 		if len(r.text) == 0 {
 			line = append(line, plain("no movement"))
 		} else {

@@ -4,12 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"runtime"
-	"strconv"
 	"testing"
 	"time"
 
+	"github.com/robotswatch/robotswatch/internal/sizes"
 	"github.com/robotswatch/robotswatch/notify"
 	"github.com/robotswatch/robotswatch/watcher"
 )
@@ -18,15 +17,8 @@ import (
 // memory flat, recording unimpeded. ROBOTSWATCH_TEMPLATE_SITES sets how many;
 // 100,000 is what is promised.
 func TestOneTemplateFlipsManySites(t *testing.T) {
-	n, groupWait := 3000, 3*time.Second
-	if testing.Short() {
-		n = 600
-	}
-	if s := os.Getenv("ROBOTSWATCH_TEMPLATE_SITES"); s != "" {
-		var err error
-		if n, err = strconv.Atoi(s); err != nil {
-			t.Fatal(err)
-		}
+	n, groupWait := sizes.Of(t, "ROBOTSWATCH_TEMPLATE_SITES", 3000, 600), 3*time.Second
+	if n > 3000 {
 		groupWait = notify.DefaultGroupWait
 	}
 	const batch = 500
@@ -68,6 +60,8 @@ func TestOneTemplateFlipsManySites(t *testing.T) {
 	}
 	recorded := time.Now()
 	// Other changes go on being recorded while the large group is told.
+	pace := time.NewTicker(100 * time.Millisecond)
+	defer pace.Stop()
 	for len(w.pending()) > 0 {
 		start := time.Now()
 		c := blocks(n, "GPTBot")
@@ -77,7 +71,7 @@ func TestOneTemplateFlipsManySites(t *testing.T) {
 		if time.Since(recorded) > 3*time.Minute {
 			t.Fatalf("still pending: %v", w.pending())
 		}
-		time.Sleep(100 * time.Millisecond) // the pace of other changes
+		<-pace.C
 	}
 	took := time.Since(recorded)
 	high := peak()

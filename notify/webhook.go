@@ -14,6 +14,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/robotswatch/robotswatch/internal/secret"
 )
 
 // Secrets of Standard Webhooks: 24 to 64 octets in base64 behind a prefix.
@@ -42,8 +44,8 @@ func NewWebhook(cfg WebhookConfig, client *http.Client) (Sender, error) {
 		return nil, fmt.Errorf("%d secrets given; two are allowed, for rotation", len(cfg.Secrets))
 	}
 	s := &webhookSender{url: cfg.URL.Reveal(), client: client}
-	for _, secret := range cfg.Secrets {
-		key, err := ParseWebhookSecret(secret)
+	for _, c := range cfg.Secrets {
+		key, err := ParseWebhookSecret(c)
 		if err != nil {
 			return nil, err
 		}
@@ -53,8 +55,8 @@ func NewWebhook(cfg WebhookConfig, client *http.Client) (Sender, error) {
 }
 
 // ParseWebhookSecret reads "whsec_" and base64. Its errors do not quote it.
-func ParseWebhookSecret(secret Secret) ([]byte, error) {
-	enc, ok := strings.CutPrefix(secret.Reveal(), webhookSecretPrefix)
+func ParseWebhookSecret(s secret.Value) ([]byte, error) {
+	enc, ok := strings.CutPrefix(s.Reveal(), webhookSecretPrefix)
 	if !ok {
 		return nil, errors.New("secret: must begin with whsec_")
 	}
@@ -73,12 +75,10 @@ func (s *webhookSender) Send(ctx context.Context, m Message) (string, error) {
 	if err != nil {
 		return "", &SendError{Err: err, Permanent: true}
 	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, s.url, bytes.NewReader(body))
+	req, err := newPost(ctx, s.url, body)
 	if err != nil {
-		return "", &SendError{Err: errors.New("url is not valid"), Permanent: true}
+		return "", err
 	}
-	req.Header.Set("Content-Type", "application/json")
-	req.Header.Set("User-Agent", "robotswatch")
 	s.sign(req.Header, m.ID, time.Now(), body)
 	return "", post(s.client, req)
 }
@@ -99,6 +99,17 @@ func (s *webhookSender) sign(h http.Header, id string, at time.Time, body []byte
 	if len(signatures) > 0 {
 		h.Set("webhook-signature", strings.Join(signatures, " "))
 	}
+}
+
+// newPost is a request with a JSON body.
+func newPost(ctx context.Context, url string, body []byte) (*http.Request, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, url, bytes.NewReader(body))
+	if err != nil {
+		return nil, &SendError{Err: errors.New("url is not valid"), Permanent: true}
+	}
+	req.Header.Set("Content-Type", "application/json")
+	req.Header.Set("User-Agent", "robotswatch")
+	return req, nil
 }
 
 // post sends a request whose answer's body does not matter.

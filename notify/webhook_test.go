@@ -8,6 +8,7 @@ import (
 
 	standardwebhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
 
+	"github.com/robotswatch/robotswatch/internal/secret"
 	"github.com/robotswatch/robotswatch/notify"
 	"github.com/robotswatch/robotswatch/watcher"
 )
@@ -18,9 +19,9 @@ const (
 )
 
 func webhookTo(url string, secrets ...string) notify.ReceiverConfig {
-	c := notify.ReceiverConfig{Name: "hook", Type: notify.TypeWebhook, Webhook: notify.WebhookConfig{URL: notify.NewSecret(url)}}
+	c := notify.ReceiverConfig{Name: "hook", Type: notify.TypeWebhook, Webhook: notify.WebhookConfig{URL: secret.New(url)}}
 	for _, s := range secrets {
-		c.Webhook.Secrets = append(c.Webhook.Secrets, notify.NewSecret(s))
+		c.Webhook.Secrets = append(c.Webhook.Secrets, secret.New(s))
 	}
 	return c
 }
@@ -138,11 +139,11 @@ func TestBadReceiversAreRefusedWithoutTheirSecrets(t *testing.T) {
 		"no base64":        webhookTo("https://example.com", "whsec_hidden!"),
 		"three secrets":    webhookTo("https://example.com", newSecret, newSecret, newSecret),
 		"no url":           {Type: notify.TypeWebhook},
-		"slack both ways":  {Type: notify.TypeSlack, Slack: notify.SlackConfig{WebhookURL: notify.NewSecret("hidden"), Token: notify.NewSecret("hidden")}},
-		"slack no channel": {Type: notify.TypeSlack, Slack: notify.SlackConfig{Token: notify.NewSecret("hidden")}},
+		"slack both ways":  {Type: notify.TypeSlack, Slack: notify.SlackConfig{WebhookURL: secret.New("hidden"), Token: secret.New("hidden")}},
+		"slack no channel": {Type: notify.TypeSlack, Slack: notify.SlackConfig{Token: secret.New("hidden")}},
 		"no command":       {Type: notify.TypeExec},
 		"no service":       {Type: notify.TypeShoutrrr},
-		"unknown service":  {Type: notify.TypeShoutrrr, Shoutrrr: notify.ShoutrrrConfig{URLs: []notify.Secret{notify.NewSecret("nosuch://hidden:hidden@hidden/hidden")}}},
+		"unknown service":  {Type: notify.TypeShoutrrr, Shoutrrr: notify.ShoutrrrConfig{URLs: []secret.Value{secret.New("nosuch://hidden:hidden@hidden/hidden")}}},
 		"unknown type":     {Type: "pigeon"},
 		"no alertmanager":  {Type: notify.TypeAlertmanager},
 	} {

@@ -126,11 +126,11 @@ func signalName(s string) string {
 func crawlDelayVerdict(list []diff.CrawlDelayChange) verdict {
 	var names []string
 	for _, d := range list {
-		names = append(names, agentName(d.Agent))
+		names = append(names, diff.AgentName(d.Agent))
 	}
 	who := inTitle(names)
 	if len(list) == 1 && list[0].After != nil {
-		to := seconds(list[0].After)
+		to := diff.DelayWords(list[0].After)
 		return on("crawl delay of "+who+" now "+to, "now ask "+who+" for a crawl delay of "+to)
 	}
 	return on("crawl delay of "+who+" changed", "changed the crawl delay of "+who)
@@ -216,7 +216,7 @@ func signalLines(list []diff.SignalChange) []Line {
 		case "*":
 			line = append(line, plain(" for everyone"))
 		default:
-			line = append(line, plain(" for "+agentName(s.Scope)))
+			line = append(line, plain(" for "+diff.AgentName(s.Scope)))
 		}
 		if s.Path != "" {
 			line = append(line, plain(" on "), code(visible.Short(s.Path, maxPathShown)))
@@ -235,7 +235,7 @@ func value(s string) Span {
 
 func crawlDelayLines(list []diff.CrawlDelayChange) []Line {
 	return capped(list, func(d diff.CrawlDelayChange) Line {
-		return Line{bold(agentName(d.Agent)), plain(": " + seconds(d.Before) + " → " + seconds(d.After))}
+		return Line{bold(diff.AgentName(d.Agent)), plain(": " + diff.DelayWords(d.Before) + " → " + diff.DelayWords(d.After))}
 	})
 }
 
@@ -281,9 +281,9 @@ func causeSection(c watcher.Change) Section {
 		lines = append(lines, Line{plain("Cause: the list of watched agents changed, not the site")})
 	}
 	switch c.Unstable {
-	case "began":
+	case watcher.UnstableBegan:
 		lines = append(lines, Line{plain("The site keeps changing its answer; more of it is not announced until it settles.")})
-	case "settled":
+	case watcher.UnstableSettled:
 		lines = append(lines, Line{plain("The site kept changing its answer and has settled now.")})
 	}
 	return Section{Lines: lines}
@@ -304,14 +304,6 @@ func footer(c watcher.Change, t Totals, l Links) Line {
 // siteName shows an origin as people write it: https left out.
 func siteName(origin string) string {
 	return visible.Short(strings.TrimPrefix(origin, "https://"), maxValueShown)
-}
-
-// agentName shows a token; "*" is everyone that no group names.
-func agentName(token string) string {
-	if token == "*" {
-		return "all others (*)"
-	}
-	return visible.Short(token, maxAgentShown)
 }
 
 func vendorName(v string) string {
@@ -364,13 +356,6 @@ func thousands(n int) string {
 		s = s[:i] + "," + s[i:]
 	}
 	return s
-}
-
-func seconds(s *float64) string {
-	if s == nil {
-		return "none"
-	}
-	return strconv.FormatFloat(*s, 'f', -1, 64) + " s"
 }
 
 func clock(t time.Time) string { return t.UTC().Format("2006-01-02 15:04 MST") }

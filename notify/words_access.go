@@ -56,7 +56,7 @@ func (o outcome) weight() int {
 func (o outcome) names() []string {
 	names := make([]string, len(o.agents))
 	for i, a := range o.agents {
-		names[i] = agentName(a.Agent)
+		names[i] = diff.AgentName(a.Agent)
 	}
 	return names
 }
@@ -126,19 +126,7 @@ func levelName(l diff.Level) string {
 }
 
 // sourceName says where an access comes from.
-func sourceName(s robots.Source) string {
-	switch s {
-	case robots.SourceNamed:
-		return "by name"
-	case robots.SourceWildcard:
-		return "by *"
-	case robots.SourceDefault:
-		return "no group applies"
-	case robots.SourceStatus:
-		return "by the HTTP answer"
-	}
-	return "never seen"
-}
+func sourceName(s robots.Source) string { return cmp.Or(s.Words(), "never seen") }
 
 func accessDetails(c watcher.Change, others []diff.AgentChange) []Section {
 	var sections []Section

@@ -14,7 +14,7 @@ func FuzzMatch(f *testing.F) {
 	f.Add("*$", "/")
 	f.Fuzz(func(t *testing.T, pattern, path string) {
 		if len(pattern)+len(path) > 2000 {
-			t.Skip()
+			return // the oracle is quadratic
 		}
 		if got, want := Match(pattern, path), matchOracle(pattern, path); got != want {
 			t.Errorf("Match(%q, %q) = %v", pattern, path, got)

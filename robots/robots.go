@@ -15,6 +15,21 @@ const (
 	SourceStatus Source = "status"
 )
 
+// Words says where an access comes from, for people; "" when that is unknown.
+func (s Source) Words() string {
+	switch s {
+	case SourceNamed:
+		return "by name"
+	case SourceWildcard:
+		return "by *"
+	case SourceDefault:
+		return "no group applies"
+	case SourceStatus:
+		return "by the HTTP answer"
+	}
+	return ""
+}
+
 // Reading names a way to read a robots.txt. RFC 9309 is the reference; the
 // others exist because a large crawler documents that it differs.
 type Reading string

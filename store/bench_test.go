@@ -3,10 +3,8 @@ package store
 import (
 	"fmt"
 	"net/http"
-	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -14,6 +12,7 @@ import (
 
 	"github.com/robotswatch/robotswatch/diff"
 	"github.com/robotswatch/robotswatch/fetch"
+	"github.com/robotswatch/robotswatch/internal/sizes"
 	"github.com/robotswatch/robotswatch/robots"
 	"github.com/robotswatch/robotswatch/watcher"
 )
@@ -21,15 +20,7 @@ import (
 // benchSites is how many sites the large benchmarks hold:
 // $ROBOTSWATCH_BENCH_SITES, 1,000,000 for the published figures.
 func benchSites(tb testing.TB) int {
-	text := os.Getenv("ROBOTSWATCH_BENCH_SITES")
-	if text == "" {
-		return 20_000
-	}
-	n, err := strconv.Atoi(text)
-	if err != nil {
-		tb.Fatal(err)
-	}
-	return n
+	return sizes.Of(tb, "ROBOTSWATCH_BENCH_SITES", 20_000, 20_000)
 }
 
 // batch of results in one transaction, as the daemon writes them.

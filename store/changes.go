@@ -157,7 +157,7 @@ func (s *Store) changeConditions(ctx context.Context, f watcher.ChangeFilter) (w
 		c.add("changes.id >= %s", idBound(f.Since))
 	}
 	if f.Severity != "" {
-		c.add("changes.severity >= %s", severityRank(f.Severity))
+		c.add("changes.severity >= %s", f.Severity.Rank())
 	}
 	if f.Site != "" {
 		return c, nil

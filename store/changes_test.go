@@ -66,7 +66,7 @@ func TestChangesByFilter(t *testing.T) {
 					}
 				}
 				if (f.Site == "" || c.Site == f.Site) && (f.Agent == "" || hasAgent(c, f.Agent)) && (f.Tag == "" || slices.Contains(c.Tags, f.Tag)) &&
-					slices.Contains(kinds, c.Kind) && severityRank(c.Severity) >= severityRank(f.Severity) &&
+					slices.Contains(kinds, c.Kind) && c.Severity.Rank() >= f.Severity.Rank() &&
 					(f.Since.IsZero() || !c.At.Before(f.Since)) && (f.Until.IsZero() || c.At.Before(f.Until)) {
 					want = append(want, c.ID)
 				}

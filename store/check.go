@@ -221,7 +221,7 @@ func (c *checker) changesHold(ctx context.Context) error {
 			switch {
 			case err != nil:
 				c.problem("change", "change "+after, err.Error())
-			case ev.ID != after || toMillis(ev.At) != at || string(ev.Kind) != kind || severityRank(ev.Severity) != severity:
+			case ev.ID != after || toMillis(ev.At) != at || string(ev.Kind) != kind || ev.Severity.Rank() != int(severity):
 				c.problem("change", "change "+after, "its event says otherwise than its row")
 			}
 			return nil

@@ -14,21 +14,12 @@ import (
 	"testing"
 	"time"
 
+	"github.com/robotswatch/robotswatch/internal/sizes"
 	"github.com/robotswatch/robotswatch/watcher"
 )
 
 // crashes is how often the campaigns kill: $ROBOTSWATCH_CRASHES, for long ones.
-func crashes(t *testing.T) int {
-	text := os.Getenv("ROBOTSWATCH_CRASHES")
-	if text == "" {
-		return 4
-	}
-	n, err := strconv.Atoi(text)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return n
-}
+func crashes(t *testing.T) int { return sizes.Of(t, "ROBOTSWATCH_CRASHES", 4, 2) }
 
 // work claims and records sites for ever, each look a new policy with a
 // change for two receivers, and tells which changes were recorded.

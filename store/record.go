@@ -380,18 +380,7 @@ func (s *Store) changeRow(ctx context.Context, tx *Tx, siteID int64, c *watcher.
 	if err != nil {
 		return nil, fmt.Errorf("change %s: %w", c.ID, err)
 	}
-	return []any{c.ID, siteID, toMillis(c.At), string(c.Kind), severityRank(c.Severity), toInt(c.Watched), set, data}, nil
-}
-
-// severityRank is a severity as it is kept: it compares.
-func severityRank(s watcher.Severity) int64 {
-	switch s {
-	case watcher.Critical:
-		return 2
-	case watcher.Warning:
-		return 1
-	}
-	return 0
+	return []any{c.ID, siteID, toMillis(c.At), string(c.Kind), c.Severity.Rank(), toInt(c.Watched), set, data}, nil
 }
 
 // Body implements watcher.Store. A look that found something else waits for

@@ -28,6 +28,17 @@ const (
 	Critical Severity = "critical"
 )
 
+// Rank makes severities comparable: higher is graver. Stores keep it.
+func (s Severity) Rank() int {
+	switch s {
+	case Critical:
+		return 2
+	case Warning:
+		return 1
+	}
+	return 0
+}
+
 // Cause of a change event.
 type Cause string
 
@@ -69,7 +80,7 @@ type Change struct {
 	CrawlDelays  []diff.CrawlDelayChange `json:"crawl_delays,omitempty"`
 	Sitemaps     *diff.SitemapsChange    `json:"sitemaps,omitempty"`
 	Managed      string                  `json:"managed,omitempty"`       // the change lies in a block managed by this vendor
-	Unstable     string                  `json:"unstable,omitempty"`      // "began" or "settled" for a flapping site
+	Unstable     string                  `json:"unstable,omitempty"`      // UnstableBegan or UnstableSettled
 	WatchedFirst int                     `json:"watched_first,omitempty"` // so many of Agents, from the first, are watched on the site
 	Watched      bool                    `json:"watched"`                 // touches an agent that is watched on the site, or is not about agents
 	Expected     string                  `json:"expected,omitempty"`      // note of the expectation that announced it

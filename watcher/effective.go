@@ -26,6 +26,15 @@ func AgentOf(a agents.Agent) diff.Agent {
 	return diff.Agent{Token: a.Token, Fallbacks: a.Fallbacks, Operator: robots.Reading(a.Reading)}
 }
 
+// AgentNamed is a crawler by its token: as the catalogue has it, else by the
+// token alone.
+func AgentNamed(c *agents.Catalogue, token string) diff.Agent {
+	if a, ok := c.Lookup(token); ok {
+		return AgentOf(a)
+	}
+	return diff.Agent{Token: token}
+}
+
 // Profile is the access that a readable answer gives each agent; text is the
 // policy, nil when there is none. Without an answer it is unknown.
 func Profile(v Version, text []byte, list []diff.Agent) []AgentAccess {

@@ -4,13 +4,12 @@ import (
 	"fmt"
 	"iter"
 	"math/rand/v2"
-	"os"
 	"path/filepath"
-	"strconv"
 	"testing"
 	"time"
 
 	"github.com/robotswatch/robotswatch/fetch"
+	"github.com/robotswatch/robotswatch/internal/sizes"
 	"github.com/robotswatch/robotswatch/store"
 	"github.com/robotswatch/robotswatch/watcher"
 )
@@ -147,25 +146,12 @@ func newEpisode(r *rand.Rand) *episode {
 	return e
 }
 
-// number reads how large a long test shall be.
-func number(t testing.TB, name string, short int) int {
-	text := os.Getenv(name)
-	if text == "" {
-		return short
-	}
-	n, err := strconv.Atoi(text)
-	if err != nil {
-		t.Fatalf("%s: %v", name, err)
-	}
-	return n
-}
-
 // TestEpisodes plays generated stories through claim, judge and record on a
 // real store, with the clock faked: five minutes a step, every six hours a
 // look, all sites side by side. ROBOTSWATCH_EPISODES sets how many.
 func TestEpisodes(t *testing.T) {
 	t.Parallel()
-	n := number(t, "ROBOTSWATCH_EPISODES", 300)
+	n := sizes.Of(t, "ROBOTSWATCH_EPISODES", 300, 40)
 	r := rand.New(rand.NewPCG(9309, uint64(n)))
 	start := time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC)
 	stories := map[string]*episode{}
@@ -289,7 +275,7 @@ func (p *pipeline) record(leases []watcher.Lease, answer func(watcher.Site) fetc
 func TestRealHistoriesThroughTheStore(t *testing.T) {
 	t.Parallel()
 	origins, lines := readHistories(t)
-	origins = origins[:min(len(origins), number(t, "ROBOTSWATCH_HISTORIES", 60))]
+	origins = origins[:min(len(origins), sizes.Of(t, "ROBOTSWATCH_HISTORIES", 60, 6))]
 	var configs []watcher.SiteConfig
 	for _, o := range origins {
 		configs = append(configs, watcher.SiteConfig{Origin: o})

@@ -29,6 +29,24 @@ type Bodies interface {
 	Body(ctx context.Context, h Hash) ([]byte, error)
 }
 
+// LastPolicy gives the text of the policy that a site's last readable answer
+// had; nil when there was none. An empty policy is not nil.
+func LastPolicy(ctx context.Context, from Bodies, site Site) ([]byte, error) {
+	if site.Readable != fetch.Policy || site.Body.IsZero() {
+		return nil, nil
+	}
+	text, err := from.Body(ctx, site.Body)
+	switch {
+	case errors.Is(err, ErrNotFound):
+		return nil, fmt.Errorf("the last good policy of %s is missing from the store: %s", site.Origin, site.Body)
+	case err != nil:
+		return nil, fmt.Errorf("last good policy of %s: %w", site.Origin, err)
+	case text == nil:
+		return []byte{}, nil
+	}
+	return text, nil
+}
+
 // Judge turns what a look found into what is recorded: the state machine,
 // then what its transitions mean for agents, then when to look again. It is
 // immutable but for caches, and safe for concurrent use.
@@ -172,13 +190,9 @@ func (j *Judge) profile(ctx context.Context, before Site, site *Site, watch *Wat
 	if site.version() == before.version() && site.Memory.Watch == watch.Fingerprint {
 		return false, nil
 	}
-	var text []byte
-	if site.Readable == fetch.Policy {
-		b, err := bodies.Body(ctx, site.Body)
-		if err != nil {
-			return false, fmt.Errorf("last good policy of %s: %w", site.Origin, err)
-		}
-		text = b
+	text, err := LastPolicy(ctx, bodies, *site)
+	if err != nil {
+		return false, err
 	}
 	site.Profile = Profile(site.version(), text, watch.Agents)
 	site.Memory.Watch = watch.Fingerprint

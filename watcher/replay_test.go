@@ -8,6 +8,8 @@ import (
 	"github.com/robotswatch/robotswatch/agents"
 	"github.com/robotswatch/robotswatch/diff"
 	"github.com/robotswatch/robotswatch/fetch"
+	"github.com/robotswatch/robotswatch/internal/realdata"
+	"github.com/robotswatch/robotswatch/internal/sizes"
 	"github.com/robotswatch/robotswatch/watcher"
 )
 
@@ -123,7 +125,7 @@ func TestRealHistoriesAsTheyWereLived(t *testing.T) {
 	t.Parallel()
 	j := newJudge(t, "@every 24h")
 	origins, lines := readHistories(t)
-	origins = origins[:min(len(origins), number(t, "ROBOTSWATCH_HISTORIES", 60))]
+	origins = origins[:min(len(origins), sizes.Of(t, "ROBOTSWATCH_HISTORIES", 60, 6))]
 	var looks, outages, changes, absences int
 	for _, origin := range origins {
 		r := watcher.NewReplay(j, watcher.SiteConfig{Origin: origin})
@@ -189,7 +191,7 @@ func TestRealPairsWithAFaultBetween(t *testing.T) {
 		"html":       {State: fetch.NotRobots, Reason: fetch.HTML, Status: 200},
 		"challenged": {State: fetch.Denied, Reason: fetch.Challenge, Status: 403},
 	}
-	for name, pair := range readPairs(t) {
+	for name, pair := range realdata.Pairs(t) {
 		play := func(fault fetch.Outcome, times int) []watcher.Change {
 			r := watcher.NewReplay(j, watcher.SiteConfig{Origin: "https://example.com"})
 			at := time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC)

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
-	"path/filepath"
 	"testing"
 	"time"
 
@@ -56,23 +55,4 @@ func readHistories(t *testing.T) (origins []string, lines map[string][]captured)
 		}
 		lines[c.Site] = append(lines[c.Site], c)
 	}
-}
-
-// readPairs gives the real edits, by name of their directory.
-func readPairs(t *testing.T) map[string]*[2][]byte {
-	t.Helper()
-	pairs := map[string]*[2][]byte{}
-	side := map[string]int{"before.txt": 0, "after.txt": 1}
-	for path, text := range realdata.Archive(t, "pairs.tar.xz") {
-		i, ok := side[filepath.Base(path)]
-		if !ok {
-			continue
-		}
-		name := filepath.Base(filepath.Dir(path))
-		if pairs[name] == nil {
-			pairs[name] = &[2][]byte{}
-		}
-		pairs[name][i] = text
-	}
-	return pairs
 }

@@ -2,7 +2,6 @@ package watcher
 
 import (
 	"fmt"
-	"strconv"
 	"strings"
 
 	"github.com/robotswatch/robotswatch/diff"
@@ -197,15 +196,8 @@ func summariseSignals(list []diff.SignalChange) string {
 
 func summariseDelays(list []diff.CrawlDelayChange) string {
 	d := list[0]
-	text := "Crawl-delay of " + d.Agent + " now " + seconds(d.After) + ", was " + seconds(d.Before)
+	text := "Crawl-delay of " + d.Agent + " now " + diff.DelayWords(d.After) + ", was " + diff.DelayWords(d.Before)
 	return text + andMore(len(list)-1)
-}
-
-func seconds(s *float64) string {
-	if s == nil {
-		return "none"
-	}
-	return strconv.FormatFloat(*s, 'f', -1, 64) + " s"
 }
 
 func summariseSitemaps(s diff.SitemapsChange) string {

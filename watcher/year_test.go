@@ -5,15 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"slices"
-	"strconv"
 	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/robotswatch/robotswatch/fetch"
+	"github.com/robotswatch/robotswatch/internal/sizes"
 )
 
 // TestVirtualYear runs a daemon through random schedules, faults, slow
@@ -23,24 +22,12 @@ import (
 // looks at one site at once, never more at once to one party than allowed.
 // ROBOTSWATCH_YEAR_DAYS and ROBOTSWATCH_YEAR_SITES set the size.
 func TestVirtualYear(t *testing.T) {
-	days, sites := numberOf(t, "ROBOTSWATCH_YEAR_DAYS", 40), numberOf(t, "ROBOTSWATCH_YEAR_SITES", 60)
+	days, sites := sizes.Of(t, "ROBOTSWATCH_YEAR_DAYS", 40, 12), sizes.Of(t, "ROBOTSWATCH_YEAR_SITES", 60, 20)
 	synctest.Test(t, func(t *testing.T) {
 		y := newYear(t, days, sites)
 		y.live()
 		y.check()
 	})
-}
-
-func numberOf(t testing.TB, name string, short int) int {
-	text := os.Getenv(name)
-	if text == "" {
-		return short
-	}
-	n, err := strconv.Atoi(text)
-	if err != nil {
-		t.Fatalf("%s: %v", name, err)
-	}
-	return n
 }
 
 // span of real time.

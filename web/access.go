@@ -2,18 +2,12 @@ package web
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"strings"
 	"time"
 
 	"github.com/robotswatch/robotswatch/diff"
-	"github.com/robotswatch/robotswatch/fetch"
 	"github.com/robotswatch/robotswatch/watcher"
 )
-
-// overdueAfter is the promise: every site is looked at within a day.
-const overdueAfter = 24 * time.Hour
 
 // effective is the access that holds now for the agents watched on a site.
 func (s *Server) effective(site watcher.Site) ([]watcher.AgentAccess, error) {
@@ -22,29 +16,12 @@ func (s *Server) effective(site watcher.Site) ([]watcher.AgentAccess, error) {
 
 // agent is a crawler as the catalogue knows it, or one by that token alone.
 func (s *Server) agent(token string) diff.Agent {
-	if a, ok := s.deps.Judge.Settings().Catalogue.Lookup(token); ok {
-		return watcher.AgentOf(a)
-	}
-	return diff.Agent{Token: token}
+	return watcher.AgentNamed(s.deps.Judge.Settings().Catalogue, token)
 }
 
 // lastPolicy is the text of the last good policy, nil when there is none.
 func (s *Server) lastPolicy(ctx context.Context, site watcher.Site) ([]byte, error) {
-	return lastPolicy(ctx, s.deps.Store, site)
-}
-
-func lastPolicy(ctx context.Context, from watcher.Bodies, site watcher.Site) ([]byte, error) {
-	if site.Readable != fetch.Policy || site.Body.IsZero() {
-		return nil, nil
-	}
-	text, err := from.Body(ctx, site.Body)
-	if errors.Is(err, watcher.ErrNotFound) {
-		return nil, fmt.Errorf("the last good policy of %s is missing from the store: %s", site.Origin, site.Body)
-	}
-	if err == nil && text == nil {
-		text = []byte{}
-	}
-	return text, err
+	return watcher.LastPolicy(ctx, s.deps.Store, site)
 }
 
 // accessNow is the effective access of any agent, watched or not.
@@ -66,13 +43,13 @@ func (s *Server) accessNow(ctx context.Context, site watcher.Site, token string)
 	return diff.Access{Level: p.Access, Source: p.Source}, nil
 }
 
-// overdue reports a site that no check finished for in 24 hours.
+// overdue reports a site that no check finished for within watcher.MaxGap.
 func (s *Server) overdue(site watcher.Site) bool {
 	since := site.LastCheckAt
 	if since.IsZero() {
 		since = site.StateSince // when it was added
 	}
-	return s.deps.Now().Sub(since) > overdueAfter
+	return s.deps.Now().Sub(since) > watcher.MaxGap
 }
 
 // asOfRuns is how far back answers are read to find out how a site stood: the

@@ -185,7 +185,7 @@ func (s *Server) siteFilter(f SiteFilters, after string, limit int) (watcher.Sit
 	}
 	w := watcher.SiteFilter{Search: f.Search, Tag: f.Tag, State: f.State, Agent: f.Agent, Access: f.Access, Source: f.Source, After: after, Limit: limit}
 	if f.Overdue {
-		w.CheckedBefore = s.deps.Now().Add(-overdueAfter)
+		w.CheckedBefore = s.deps.Now().Add(-watcher.MaxGap)
 	}
 	return w, nil
 }

@@ -7,13 +7,13 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/robotswatch/robotswatch/internal/sizes"
 	"github.com/robotswatch/robotswatch/watcher"
 	"github.com/robotswatch/robotswatch/web"
 )
@@ -126,10 +126,7 @@ func TestARandomClientMeetsNoFault(t *testing.T) {
 	w := madeUp(t, 40)
 	addHostile(t, w)
 	d := readDocument(t, w.server)
-	calls := 400
-	if n, err := strconv.Atoi(os.Getenv("ROBOTSWATCH_CALLS")); err == nil {
-		calls = n
-	}
+	calls := sizes.Of(t, "ROBOTSWATCH_CALLS", 400, 40)
 	rnd := rand.New(rand.NewPCG(1, 2))
 	var paths []string
 	for p := range d.Paths {
@@ -230,10 +227,7 @@ func randomBody(rnd *rand.Rand, w *world) string {
 // often.
 func TestAsOfAgreesWithAReplay(t *testing.T) {
 	w := madeUp(t, 150)
-	calls := 1500
-	if n, err := strconv.Atoi(os.Getenv("ROBOTSWATCH_CALLS")); err == nil {
-		calls = n
-	}
+	calls := sizes.Of(t, "ROBOTSWATCH_CALLS", 1500, 150)
 	rnd := rand.New(rand.NewPCG(3, 4))
 	tokens := []string{"GPTBot", "CCBot", "Googlebot", "Googlebot-Image", "Amazonbot", "Nobody"}
 	paths := []string{"/", "/admin/x", "/wp-admin/admin-ajax.php", "/public/a", "/robots.txt", "/search?q=1", "/private/"}

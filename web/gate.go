@@ -81,7 +81,7 @@ func (g *gate) verdict(ctx context.Context, q question) (*verdict, error) {
 			return nil, err
 		}
 	}
-	text, err := lastPolicy(ctx, g, site)
+	text, err := watcher.LastPolicy(ctx, g, site)
 	if err != nil {
 		return nil, err
 	}

@@ -249,7 +249,7 @@ func shareOf(c *counts) share {
 // attention lists what somebody should look at.
 func (s *Server) attention(ctx context.Context, t *tally) ([]attention, error) {
 	var out []attention
-	overdue, err := s.deps.Store.Overdue(ctx, s.deps.Now().Add(-overdueAfter))
+	overdue, err := s.deps.Store.Overdue(ctx, s.deps.Now().Add(-watcher.MaxGap))
 	if err != nil {
 		return nil, fmt.Errorf("overdue sites: %w", err)
 	}

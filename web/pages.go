@@ -10,10 +10,10 @@ import (
 	"io/fs"
 	"net/http"
 	"net/url"
-	"strconv"
 	"strings"
 	"time"
 
+	"github.com/robotswatch/robotswatch/diff"
 	"github.com/robotswatch/robotswatch/fetch"
 	"github.com/robotswatch/robotswatch/robots"
 	"github.com/robotswatch/robotswatch/watcher"
@@ -116,47 +116,27 @@ func (s *Server) assets() http.Handler {
 
 func (s *Server) funcs() template.FuncMap {
 	return template.FuncMap{
-		"sections": sections,
-		"url":      func(path string) string { return s.prefix + path },
-		"asset":    func(name string) string { return s.prefix + "/assets/" + name + "?v=" + url.QueryEscape(s.set.Version) },
-		"path":     url.PathEscape,
-		"host":     func(origin string) string { return shown(displayHost(origin)) },
-		"sites":    s.sitePath,
-		"text":     shown,
-		"when":     func(t time.Time) string { return t.UTC().Format("2006-01-02 15:04") },
-		"stamp":    func(t time.Time) string { return t.UTC().Format(time.RFC3339) },
-		"day":      func(t time.Time) string { return t.UTC().Format("2 Jan 2006") },
-		"isoday":   func(t time.Time) string { return t.UTC().Format(time.DateOnly) },
-		"ago":      func(t time.Time) string { return ago(s.deps.Now().Sub(t)) },
-		"number":   number,
-		"octets":   octets,
-		"join":     func(list []string) string { return strings.Join(list, ", ") },
-		"words":    func(code string) string { return strings.ReplaceAll(code, "_", " ") },
-		"deref":    func(p *string) string { return *p },
-		"seconds": func(p *float64) string {
-			if p == nil {
-				return "none"
-			}
-			return strconv.FormatFloat(*p, 'f', -1, 64) + " s"
-		},
-		"sourceText": sourceText, "stateText": stateText, "kindText": kindText, "causeText": causeText,
+		"sections":   sections,
+		"url":        func(path string) string { return s.prefix + path },
+		"asset":      func(name string) string { return s.prefix + "/assets/" + name + "?v=" + url.QueryEscape(s.set.Version) },
+		"path":       url.PathEscape,
+		"host":       func(origin string) string { return shown(displayHost(origin)) },
+		"sites":      s.sitePath,
+		"text":       shown,
+		"when":       func(t time.Time) string { return t.UTC().Format("2006-01-02 15:04") },
+		"stamp":      func(t time.Time) string { return t.UTC().Format(time.RFC3339) },
+		"day":        func(t time.Time) string { return t.UTC().Format("2 Jan 2006") },
+		"isoday":     func(t time.Time) string { return t.UTC().Format(time.DateOnly) },
+		"ago":        func(t time.Time) string { return ago(s.deps.Now().Sub(t)) },
+		"number":     number,
+		"octets":     octets,
+		"join":       func(list []string) string { return strings.Join(list, ", ") },
+		"words":      func(code string) string { return strings.ReplaceAll(code, "_", " ") },
+		"deref":      func(p *string) string { return *p },
+		"seconds":    diff.DelayWords,
+		"sourceText": robots.Source.Words, "stateText": stateText, "kindText": kindText, "causeText": causeText,
 		"reasonText": func(r fetch.Reason) string { return strings.ReplaceAll(string(r), "_", " ") },
 	}
-}
-
-// sourceText says where access comes from, for people.
-func sourceText(s robots.Source) string {
-	switch s {
-	case robots.SourceNamed:
-		return "by name"
-	case robots.SourceWildcard:
-		return "by *"
-	case robots.SourceDefault:
-		return "no group applies"
-	case robots.SourceStatus:
-		return "by the HTTP answer"
-	}
-	return ""
 }
 
 func stateText(s fetch.State) string {

@@ -205,20 +205,10 @@ func (l *library) agentsOf(site watcher.Site, name string) ([]diff.Agent, error)
 		}
 		return watch.Agents, nil
 	}
-	if a, ok := l.judge.Settings().Catalogue.Lookup(name); ok {
-		return []diff.Agent{watcher.AgentOf(a)}, nil
-	}
-	return []diff.Agent{{Token: name}}, nil
+	return []diff.Agent{watcher.AgentNamed(l.judge.Settings().Catalogue, name)}, nil
 }
 
 // policy is the last good policy of a site, nil when it has none.
 func (l *library) policy(ctx context.Context, site watcher.Site) ([]byte, error) {
-	if site.Readable != fetch.Policy {
-		return nil, nil
-	}
-	text, err := l.store.Body(ctx, site.Body)
-	if errors.Is(err, watcher.ErrNotFound) {
-		return nil, fmt.Errorf("the last good policy of %s is missing from the store: %s", site.Origin, site.Body)
-	}
-	return text, err
+	return watcher.LastPolicy(ctx, l.store, site)
 }

@@ -15,7 +15,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -24,6 +23,7 @@ import (
 	"time"
 
 	"github.com/robotswatch/robotswatch/internal/simweb"
+	"github.com/robotswatch/robotswatch/internal/sizes"
 	"github.com/robotswatch/robotswatch/watcher"
 )
 
@@ -34,22 +34,11 @@ import (
 //
 // ROBOTSWATCH_CAMPAIGN is the number of kills; a few by default.
 const (
-	campaignKills   = 6
 	campaignSites   = 12
 	campaignTimeout = 500 * time.Millisecond // of one delivery
 )
 
-func kills(t *testing.T) int {
-	s := os.Getenv("ROBOTSWATCH_CAMPAIGN")
-	if s == "" {
-		return campaignKills
-	}
-	n, err := strconv.Atoi(s)
-	if err != nil || n < 1 {
-		t.Fatalf("ROBOTSWATCH_CAMPAIGN=%q: want a number of kills", s)
-	}
-	return n
-}
+func kills(t *testing.T) int { return sizes.Of(t, "ROBOTSWATCH_CAMPAIGN", 6, 2) }
 
 // attempt is one request that a receiver got.
 type attempt struct {
@@ -209,7 +198,7 @@ func (c *campaign) start() *exec.Cmd {
 func (c *campaign) runFor(d time.Duration) {
 	c.t.Helper()
 	cmd := c.start()
-	time.Sleep(d) // the moment of the kill is the test's input
+	pass(d)
 	err := c.kill(cmd)
 	var exit *exec.ExitError
 	if !errors.As(err, &exit) || exit.Sys().(syscall.WaitStatus).Signal() != syscall.SIGKILL {
@@ -259,6 +248,8 @@ func (c *campaign) settle() {
 		c.web.Set(fmt.Sprintf("site%d.example", i), simweb.Text("User-agent: *\nDisallow: /\n"))
 	}
 	cmd := c.start()
+	tick := time.NewTicker(time.Second)
+	defer tick.Stop()
 	deadline := time.Now().Add(3 * time.Minute)
 	for quiet := 0; quiet < 3; {
 		if time.Now().After(deadline) {
@@ -266,7 +257,7 @@ func (c *campaign) settle() {
 			c.t.Errorf("not everything was delivered in time:\n%.2000s", out)
 			break
 		}
-		time.Sleep(time.Second) // another process, which has no other way to tell
+		<-tick.C
 		out, err := c.command("deliveries", "--format", "json").Output()
 		if err != nil {
 			c.t.Fatalf("deliveries: %v", err)
@@ -427,13 +418,13 @@ func TestFaultCampaignWithAFullDisk(t *testing.T) {
 	for range max(1, kills(t)/12) {
 		fill(t, ballast)
 		cmd := c.start()
-		time.Sleep(2 * time.Second)
+		pass(2 * time.Second)
 		if err := os.Remove(ballast); err != nil {
 			t.Fatal(err)
 		}
-		time.Sleep(2 * time.Second)
+		pass(2 * time.Second)
 		fill(t, ballast)
-		time.Sleep(time.Second)
+		pass(time.Second)
 		if err := c.kill(cmd); err == nil {
 			t.Error("the daemon ended by itself")
 		}

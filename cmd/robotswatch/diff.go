@@ -37,8 +37,8 @@ Exit code 0 when the meaning is the same, 1 when it differs.`,
 		Example: "  robotswatch diff old.txt new.txt\n  robotswatch diff robots.txt https://example.com --agent GPTBot --text",
 		Args:    cobra.ExactArgs(2),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if format != "text" && format != "json" {
-				return fmt.Errorf("--format %q: allowed are text and json", format)
+			if err := checkFormat(format); err != nil {
+				return err
 			}
 			reading, err := parseReading(readName)
 			if err != nil {

@@ -50,8 +50,8 @@ Exit code 1 when any path is disallowed.`,
 		Example: "  robotswatch explain https://example.com /private/a.html --agent GPTBot",
 		Args:    cobra.MinimumNArgs(2),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if format != "text" && format != "json" {
-				return fmt.Errorf("--format %q: allowed are text and json", format)
+			if err := checkFormat(format); err != nil {
+				return err
 			}
 			reading, err := parseReading(readName)
 			if err != nil {

@@ -94,26 +94,12 @@ func TestExplainRefusesWhatItCannotUnderstand(t *testing.T) {
 
 // The conformance cases, asked as anybody would ask them: of the binary.
 func TestExplainConformanceThroughTheBinary(t *testing.T) {
-	var cases []struct {
-		ID      string `json:"id"`
-		Robots  []byte `json:"robots_base64"`
-		Agent   string `json:"agent"`
-		URL     string `json:"url"`
-		Allowed bool   `json:"allowed"`
-		Note    string `json:"note"`
-	}
-	if err := json.NewDecoder(realdata.Open(t, "cases", "conformance.json")).Decode(&cases); err != nil {
-		t.Fatal(err)
-	}
-	if len(cases) < 61 {
-		t.Fatalf("%d cases, want at least 61", len(cases))
-	}
 	dir := t.TempDir()
 	binary, file := filepath.Join(dir, "robotswatch"), filepath.Join(dir, "robots.txt")
 	if out, err := exec.Command("go", "build", "-o", binary, ".").CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	for _, c := range cases {
+	for _, c := range realdata.Conformance(t) {
 		if err := os.WriteFile(file, c.Robots, 0o600); err != nil {
 			t.Fatal(err)
 		}

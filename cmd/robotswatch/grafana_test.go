@@ -58,22 +58,14 @@ func TestEveryPanelOfTheDashboardHasData(t *testing.T) {
 			t.Errorf("annotation: %v", err)
 		}
 	}
-	deadline := time.Now().Add(90 * time.Second)
-	for len(queries) > 0 {
-		var empty []string
-		for _, q := range queries {
+	for _, q := range queries {
+		within(t, 90*time.Second, "there is data for "+q, func() bool {
 			n, err := ask(api, q)
 			if err != nil {
 				t.Fatal(err)
 			}
-			if n == 0 {
-				empty = append(empty, q)
-			}
-		}
-		if queries = empty; len(queries) > 0 && time.Now().After(deadline) {
-			t.Fatalf("no data for\n%s", strings.Join(queries, "\n"))
-		}
-		time.Sleep(time.Second) // between two looks at another program
+			return n > 0
+		})
 	}
 }
 
@@ -132,17 +124,15 @@ func startPrometheus(t *testing.T, binary, dir, daemon string) (api string) {
 	address := freeAddress(t)
 	runUntilTheEnd(t, exec.Command(binary, "--config.file="+file, "--storage.tsdb.path="+filepath.Join(dir, "tsdb"), "--web.listen-address="+address))
 	api = "http://" + address
-	for range 200 {
-		if r, err := http.Get(api + "/-/ready"); err == nil {
-			r.Body.Close()
-			if r.StatusCode == 200 {
-				return api
-			}
+	eventually(t, "Prometheus is up", func() bool {
+		r, err := http.Get(api + "/-/ready")
+		if err != nil {
+			return false
 		}
-		time.Sleep(100 * time.Millisecond) // until another program is up
-	}
-	t.Fatal("Prometheus did not start")
-	return ""
+		r.Body.Close()
+		return r.StatusCode == http.StatusOK
+	})
+	return api
 }
 
 // ask gives how many series a query finds.

@@ -40,8 +40,8 @@ Exit code 1 when there is something.`,
 		Example: "  robotswatch lint https://example.com\n  robotswatch lint robots.txt --format json",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if format != "text" && format != "json" {
-				return fmt.Errorf("--format %q: allowed are text and json", format)
+			if err := checkFormat(format); err != nil {
+				return err
 			}
 			catalogue, err := agents.Load()
 			if err != nil {

@@ -220,13 +220,25 @@ func (p *process) metric(series string) (v float64, ok bool) {
 // eventually waits until a condition holds that only asking can tell.
 func eventually(t *testing.T, what string, holds func() bool) {
 	t.Helper()
-	for late := time.Now().Add(patience); !holds(); {
+	within(t, patience, what, holds)
+}
+
+// within asks another process, which has no other way to tell, until a
+// condition holds.
+func within(t *testing.T, limit time.Duration, what string, holds func() bool) {
+	t.Helper()
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	for late := time.Now().Add(limit); !holds(); <-tick.C {
 		if time.Now().After(late) {
 			t.Fatalf("it never came true: %s", what)
 		}
-		time.Sleep(20 * time.Millisecond) // another process, which has no other way to tell
 	}
 }
+
+// pass lets time pass that is a test's input: the moment of a blow, how long
+// a trouble lasts. Nothing is waited for.
+func pass(d time.Duration) { <-time.After(d) }
 
 // stage is a directory with a configuration, and a simulated web.
 type stage struct {

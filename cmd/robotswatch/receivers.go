@@ -29,27 +29,25 @@ func receiverConfig(r config.Receiver) notify.ReceiverConfig {
 	}
 	switch r.Type {
 	case config.TypeSlack:
-		c.Slack = notify.SlackConfig{WebhookURL: hidden(r.WebhookURL), Token: hidden(r.Token), Channel: r.Channel, APIURL: r.APIURL}
+		c.Slack = notify.SlackConfig{WebhookURL: r.WebhookURL.Value, Token: r.Token.Value, Channel: r.Channel, APIURL: r.APIURL}
 	case config.TypeWebhook:
-		c.Webhook.URL = hidden(r.URL)
+		c.Webhook.URL = r.URL.Value
 		for _, s := range []config.Secret{r.Secret, r.PreviousSecret} {
 			if s.IsSet() {
-				c.Webhook.Secrets = append(c.Webhook.Secrets, hidden(s))
+				c.Webhook.Secrets = append(c.Webhook.Secrets, s.Value)
 			}
 		}
 	case config.TypeShoutrrr:
 		for _, u := range r.URLs {
-			c.Shoutrrr.URLs = append(c.Shoutrrr.URLs, hidden(u))
+			c.Shoutrrr.URLs = append(c.Shoutrrr.URLs, u.Value)
 		}
 	case config.TypeExec:
 		c.Exec.Command = r.Command
 	case config.TypeAlertmanager:
-		c.Alertmanager.URL = hidden(r.URL)
+		c.Alertmanager.URL = r.URL.Value
 	}
 	return c
 }
-
-func hidden(s config.Secret) notify.Secret { return notify.NewSecret(s.Reveal()) }
 
 func typed[T ~string](list []string) []T {
 	out := make([]T, len(list))

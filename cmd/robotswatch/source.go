@@ -17,6 +17,14 @@ const sourceHelp = `a file, "-" for standard input, or an http(s) URL`
 // of it, and one octet more, which tells that something lies beyond.
 const readLimit = robots.DefaultMaxBytes + 1
 
+// checkFormat checks --format of commands that answer as text or JSON.
+func checkFormat(format string) error {
+	if format != "text" && format != "json" {
+		return fmt.Errorf("--format %q: allowed are text and json", format)
+	}
+	return nil
+}
+
 // sourceText is what was read of a source.
 type sourceText struct {
 	text []byte

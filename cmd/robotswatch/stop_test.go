@@ -64,7 +64,7 @@ func TestStopAtAnyMoment(t *testing.T) {
 	s.configure(s.sites("a.example", "b.example"))
 	for i := range 8 {
 		p := start(t, s.dir)
-		time.Sleep(time.Duration(i) * 60 * time.Millisecond) // the moment is the test's input
+		pass(time.Duration(i) * 60 * time.Millisecond)
 		p.signal(syscall.SIGTERM)
 		// Before the program listens to signals they end it.
 		if code := p.end(); code != exitOK && code != -1 {

@@ -60,7 +60,7 @@ func TestClusterUnderFaults(t *testing.T) {
 	}
 	c.store = look(t, url)
 	for end := time.Now().Add(length); time.Now().Before(end); {
-		time.Sleep(500*time.Millisecond + rand.N(min(length/5, 4*time.Second))) // the moment is the test's input
+		pass(500*time.Millisecond + rand.N(min(length/5, 4*time.Second)))
 		c.strike()
 	}
 	c.settle(patient)
@@ -82,7 +82,7 @@ func (c *torment) strike() {
 		if err := c.pg.Down(); err != nil {
 			c.t.Fatal(err)
 		}
-		time.Sleep(rand.N(3 * time.Second)) // so long is it away
+		pass(rand.N(3 * time.Second)) // so long is it away
 		if err := c.pg.Boot(); err != nil {
 			c.t.Fatal(err)
 		}

@@ -21,10 +21,10 @@ func TestDaemonsTogether(t *testing.T) {
 	for range rounds {
 		one := rateOf(window, first)
 		second := start(t, conf)
-		time.Sleep(time.Second) // its pool is full
+		pass(time.Second) // its pool is full
 		two := rateOf(window, first, second)
 		third, fourth := start(t, conf), start(t, conf)
-		time.Sleep(time.Second)
+		pass(time.Second)
 		four := rateOf(window, first, second, third, fourth)
 		t.Logf("one daemon %.0f checks/s, two %.0f, four %.0f", one, two, four)
 		ratios[0], ratios[1] = append(ratios[0], two/one), append(ratios[1], four/one)

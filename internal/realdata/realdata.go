@@ -7,6 +7,7 @@ package realdata
 import (
 	"archive/tar"
 	"bufio"
+	"encoding/json"
 	"errors"
 	"io"
 	"io/fs"
@@ -40,6 +41,29 @@ func Open(t testing.TB, elem ...string) io.Reader {
 	return unpacked
 }
 
+// Case asks whether a robots.txt lets an agent fetch a URL.
+type Case struct {
+	ID      string `json:"id"`
+	Robots  []byte `json:"robots_base64"`
+	Agent   string `json:"agent"`
+	URL     string `json:"url"`
+	Allowed bool   `json:"allowed"`
+	Note    string `json:"note"`
+}
+
+// Conformance reads the cases of RFC 9309.
+func Conformance(t testing.TB) []Case {
+	t.Helper()
+	var cases []Case
+	if err := json.NewDecoder(Open(t, "cases", "conformance.json")).Decode(&cases); err != nil {
+		t.Fatal(err)
+	}
+	if len(cases) < 61 {
+		t.Fatalf("%d cases, want at least 61", len(cases))
+	}
+	return cases
+}
+
 // Archive reads all files of a tar.xz of the corpus by their path in it.
 func Archive(t testing.TB, name string) map[string][]byte {
 	t.Helper()
@@ -58,6 +82,25 @@ func Archive(t testing.TB, name string) map[string][]byte {
 			}
 		}
 	}
+}
+
+// Pairs reads the real edits: before and after, by name.
+func Pairs(t testing.TB) map[string]*[2][]byte {
+	t.Helper()
+	pairs := make(map[string]*[2][]byte)
+	side := map[string]int{"before.txt": 0, "after.txt": 1}
+	for path, text := range Archive(t, "pairs.tar.xz") {
+		i, ok := side[filepath.Base(path)]
+		if !ok {
+			continue
+		}
+		name := filepath.Base(filepath.Dir(path))
+		if pairs[name] == nil {
+			pairs[name] = &[2][]byte{}
+		}
+		pairs[name][i] = text
+	}
+	return pairs
 }
 
 func dir(t testing.TB) string {

@@ -1,5 +1,0 @@
-//go:build !race
-
-package diff
-
-const raced = false
