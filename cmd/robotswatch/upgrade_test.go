@@ -25,9 +25,6 @@ var reshaped = map[string]string{}
 // TestUpgradeFromEachRelease brings the store of every schema that was ever
 // released to this version, and lets its daemon go on with it.
 func TestUpgradeFromEachRelease(t *testing.T) {
-	if testing.Short() {
-		t.Skip("the run is short")
-	}
 	t.Parallel()
 	dirs, err := filepath.Glob(releasesDir + "/*")
 	if err != nil || len(dirs) == 0 {
@@ -42,9 +39,6 @@ func TestUpgradeFromEachRelease(t *testing.T) {
 // TestUpgradeFromThisVersion makes a release of this version, as the next one
 // will find it.
 func TestUpgradeFromThisVersion(t *testing.T) {
-	if testing.Short() {
-		t.Skip("the run is short")
-	}
 	t.Parallel()
 	cluster := postgresServer(t)
 	dir := releaseDir(t)
@@ -101,6 +95,7 @@ func openRaw(t *testing.T, driver, source string) *sql.DB {
 	if err != nil {
 		t.Fatal(err)
 	}
+	db.SetMaxIdleConns(0) // what a connection knows of a table is gone after a migration
 	t.Cleanup(func() { db.Close() })
 	return db
 }
@@ -292,10 +287,23 @@ func compareContent(t *testing.T, before, after map[string][]string) {
 		if reshaped[column] != "" {
 			continue
 		}
-		if got, ok := after[column]; !ok || !slices.Equal(got, cells) {
-			t.Errorf("%s: %d cells became %d, or others", column, len(cells), len(got))
+		if got, ok := after[column]; !ok || !contains(got, cells) {
+			t.Errorf("%s: of %d cells, some are lost among the %d of now", column, len(cells), len(got))
 		}
 	}
+}
+
+// contains reports whether a sorted list holds all of another one; rows may
+// have been added.
+func contains(list, part []string) bool {
+	for _, s := range part {
+		i, found := slices.BinarySearch(list, s)
+		if !found {
+			return false
+		}
+		list = list[i+1:]
+	}
+	return true
 }
 
 // compareTelling wants everything that was told then to be told now; there may
