@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"pgregory.net/rapid"
+
 	"github.com/robotswatch/robotswatch/diff"
 	"github.com/robotswatch/robotswatch/fetch"
 	"github.com/robotswatch/robotswatch/robots"
@@ -16,7 +18,7 @@ import (
 // Whatever way is taken to find them, the same sites come out, in order.
 func TestSitesByFilter(t *testing.T) {
 	onBoth(t, func(t *testing.T, url string) {
-		const n = 6200 // more than fewSites
+		const n = 6200 // more than are gathered
 		s := open(t, url)
 		list := siteConfigs(n)
 		for i := range list {
@@ -39,8 +41,14 @@ func TestSitesByFilter(t *testing.T) {
 					level = diff.Blocked
 				}
 				r := policy(l, t0, "x", profileOf(level, robots.SourceNamed))
+				if i%7 == 0 {
+					r.Site.Signals = []string{"content-signal ai-train=no for *", "license for *"}
+				}
 				if i%50 == 0 {
 					r = outage(l, t0)
+				}
+				if i%31 == 0 {
+					r.Site.Memory.Flap.StateTold = fetch.Unreachable
 				}
 				results = append(results, r)
 				all = append(all, r.Site)
@@ -53,7 +61,7 @@ func TestSitesByFilter(t *testing.T) {
 			{Tag: "eu"}, {Tag: "rare_%"}, {Tag: "rare"}, {Agent: "gptbot"}, {Agent: "GPTBot", Access: diff.Blocked}, {Agent: "Nobody"},
 			{Agent: "GPTBot", Access: diff.Allowed, Source: robots.SourceNamed}, {Agent: "CCBot", Source: robots.SourceNamed},
 			{Tag: "rare_%", State: fetch.Policy, Agent: "GPTBot", Access: diff.Blocked}, {State: fetch.Policy, Search: "99"},
-			{CheckedBefore: t0.Add(time.Hour), Tag: "news"},
+			{CheckedBefore: t0.Add(time.Hour), Tag: "news"}, {Signal: "license for *"}, {Unstable: true}, {Signal: "license for *", Unstable: true, State: fetch.Policy},
 		} {
 			var want []string
 			for i := range all {
@@ -81,6 +89,67 @@ func TestSitesByFilter(t *testing.T) {
 			if !slices.Equal(got, want) {
 				t.Errorf("%+v: %d sites, want %d", f, len(got), len(want))
 			}
+			if f.Origin != "" {
+				continue
+			}
+			for _, little := range []effort{usualEffort(), {gather: 0, look: 1, hits: 3}, {gather: 100, look: walkChunk, hits: 500}} {
+				s.effort = little
+				if got, pages := allPages(t, s, f); !slices.Equal(got, want) {
+					t.Errorf("%+v in %d pages with %+v: %d sites, want %d", f, pages, little, len(got), len(want))
+				}
+			}
+			s.effort = usualEffort()
+		}
+	})
+}
+
+// allPages turns the pages of a filter to the last; short ones may be among
+// them, but none that stands still.
+func allPages(t *testing.T, s *Store, f watcher.SiteFilter) (origins []string, pages int) {
+	t.Helper()
+	f.After = ""
+	for {
+		page, err := s.SitePage(t.Context(), f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(page.Sites) > f.Limit || page.Next != "" && page.Next <= f.After {
+			t.Fatalf("%+v: %d sites, next %q", f, len(page.Sites), page.Next)
+		}
+		for _, site := range page.Sites {
+			origins = append(origins, site.Origin)
+		}
+		if pages++; page.Next == "" {
+			return origins, pages
+		}
+		f.After = page.Next
+	}
+}
+
+// Names are searched as a substring search over all of them would, also those
+// that were added since.
+func TestNames(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		name := rapid.StringMatching("[ab.]{1,4}")
+		var all []string
+		var text []byte
+		for range 3 {
+			added := rapid.SliceOfN(name, 0, 8).Draw(rt, "added")
+			all = append(all, added...)
+			text = mergeNames(text, slices.Clone(added))
+		}
+		slices.Sort(all)
+		all = slices.Compact(all)
+		part, after := rapid.StringMatching("[ab.]{0,2}").Draw(rt, "part"), rapid.StringMatching("[ab.]{0,3}").Draw(rt, "after")
+		limit := rapid.IntRange(0, 5).Draw(rt, "limit")
+		var want []string
+		for _, o := range all {
+			if o > after && strings.Contains(o, part) && len(want) < limit {
+				want = append(want, o)
+			}
+		}
+		if got := namesWith(text, part, after, limit); !slices.Equal(got, want) {
+			rt.Fatalf("%q behind %q in %q: %q, want %q", part, after, all, got, want)
 		}
 	})
 }

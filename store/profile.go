@@ -12,10 +12,12 @@ import (
 )
 
 // profile is the access of a site's watched agents, with the fingerprint of
-// the list that they are (watcher.Memory.Watch).
+// the list that they are (watcher.Memory.Watch), and what its policy states
+// about use: all that sites are counted by and that their file decides.
 type profile struct {
-	watch  string
-	access []watcher.AgentAccess
+	watch   string
+	access  []watcher.AgentAccess
+	signals []string // watcher.Site.Signals
 }
 
 // In profiles.data each agent's access is one letter: 'A' plus five times the
@@ -36,7 +38,8 @@ var (
 
 // profileID finds or makes the row of a profile; 0 for the empty one. Its
 // text is the set of fingerprint and agents, a colon, and a letter for each
-// agent, as in "7:PPB".
+// agent, as in "7:PPB"; then a semicolon and the set of signals, where there
+// are any: "7:PPB;12".
 func (s *Store) profileID(ctx context.Context, tx *Tx, p profile) (int64, error) {
 	if len(p.access) == 0 {
 		return 0, nil
@@ -55,12 +58,20 @@ func (s *Store) profileID(ctx context.Context, tx *Tx, p profile) (int64, error)
 	if err != nil {
 		return 0, err
 	}
-	return s.profiles.id(ctx, tx, strconv.FormatInt(set, 10)+":"+string(codes), p)
+	text := strconv.FormatInt(set, 10) + ":" + string(codes)
+	if len(p.signals) > 0 {
+		if set, err = s.setID(ctx, tx, p.signals); err != nil {
+			return 0, err
+		}
+		text += ";" + strconv.FormatInt(set, 10)
+	}
+	return s.profiles.id(ctx, tx, text, p)
 }
 
 func newProfiles(sets *interner[[]string]) *interner[profile] {
 	parse := func(ctx context.Context, q Queryer, text string) (profile, error) {
 		id, codes, _ := strings.Cut(text, ":")
+		codes, signals, more := strings.Cut(codes, ";")
 		set, err := strconv.ParseInt(id, 10, 64)
 		if err != nil {
 			return profile{}, fmt.Errorf("%q: %w", text, ErrCorrupt)
@@ -80,6 +91,14 @@ func newProfiles(sets *interner[[]string]) *interner[profile] {
 			}
 			p.access[i] = watcher.AgentAccess{Agent: list[i+1],
 				Access: diff.Access{Level: codeLevels[k/len(codeSources)], Source: codeSources[k%len(codeSources)]}}
+		}
+		if more {
+			if set, err = strconv.ParseInt(signals, 10, 64); err != nil {
+				return profile{}, fmt.Errorf("%q: %w", text, ErrCorrupt)
+			}
+			if p.signals, err = sets.get(ctx, q, set); err != nil {
+				return profile{}, err
+			}
 		}
 		return p, nil
 	}

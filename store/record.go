@@ -14,23 +14,32 @@ import (
 	"github.com/robotswatch/robotswatch/watcher"
 )
 
-// phase is what else decides what a state means for access.
+// phase is what else decides what a state means for access, and whether the
+// site is unstable.
 type phase int64
 
 const (
 	settled   phase = iota
 	tentative       // a first bad answer, not confirmed yet
 	aged            // unreachable beyond watcher.UnreachableLimit
+
+	unstable phase = 4 // is added to the others
 )
 
-func phaseOf(site *watcher.Site) phase {
+// of is a phase without unstable.
+func (p phase) of() phase { return p &^ unstable }
+
+func phaseOf(site *watcher.Site) (p phase) {
+	if site.Unstable() {
+		p = unstable
+	}
 	switch {
 	case site.Memory.Tentative:
-		return tentative
+		return p | tentative
 	case site.State == fetch.Unreachable && site.LastCheckAt.Sub(site.StateSince) >= watcher.UnreachableLimit:
-		return aged
+		return p | aged
 	}
-	return settled
+	return p | settled
 }
 
 // seenStep is how fine bodies.seen_at is kept: a body that many sites share
@@ -52,8 +61,8 @@ type outcome struct {
 func (o *outcome) quiet() bool {
 	was, is := &o.Lease.Site, &o.Site
 	return o.Observation == nil && len(o.Changes) == 0 && was.State == is.State && is.State != fetch.Unreachable &&
-		!was.Memory.Tentative && !is.Memory.Tentative && was.Body == is.Body &&
-		was.Memory.Watch == is.Memory.Watch && slices.Equal(was.Profile, is.Profile)
+		!was.Memory.Tentative && !is.Memory.Tentative && was.Unstable() == is.Unstable() && was.Body == is.Body &&
+		was.Memory.Watch == is.Memory.Watch && slices.Equal(was.Profile, is.Profile) && slices.Equal(was.Signals, is.Signals)
 }
 
 // moved reports whether the site stands elsewhere, or other bytes.
@@ -195,10 +204,11 @@ func (s *Store) recordProfiles(ctx context.Context, tx *Tx, kept []*outcome) (er
 	for _, o := range kept {
 		o.to = o.from
 		o.to.state, o.to.phase = o.Site.State, phaseOf(&o.Site)
-		if slices.Equal(o.Lease.Site.Profile, o.Site.Profile) && o.Lease.Site.Memory.Watch == o.Site.Memory.Watch {
+		if slices.Equal(o.Lease.Site.Profile, o.Site.Profile) && o.Lease.Site.Memory.Watch == o.Site.Memory.Watch &&
+			slices.Equal(o.Lease.Site.Signals, o.Site.Signals) {
 			continue
 		}
-		if o.to.profile, err = s.profileID(ctx, tx, profile{o.Site.Memory.Watch, o.Site.Profile}); err != nil {
+		if o.to.profile, err = s.profileID(ctx, tx, profile{o.Site.Memory.Watch, o.Site.Profile, o.Site.Signals}); err != nil {
 			return err
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"iter"
+	"slices"
 	"strings"
 
 	"github.com/robotswatch/robotswatch/fetch"
@@ -15,7 +16,7 @@ import (
 const siteColumns = `sites.id, sites.origin, sites.tags_id, sites.agents_id, sites.schedule,
 	sites.state, sites.reason, sites.state_since, sites.readable, sites.readable_at,
 	(SELECT bodies.sha256 FROM bodies WHERE bodies.id = sites.body_id), sites.profile_id, sites.memory,
-	sites.last_check_at, sites.last_change_at, sites.next_check_at`
+	sites.last_check_at, sites.last_change_at, sites.next_check_at, sites.active`
 
 // siteRow is a site before its interned parts are looked up, which takes
 // queries of its own.
@@ -27,17 +28,17 @@ type siteRow struct {
 
 // scan reads siteColumns, and more columns behind them.
 func (r *siteRow) scan(scan Scan, more ...any) error {
-	var stateSince, readableAt, lastCheck, lastChange, nextCheck int64
+	var stateSince, readableAt, lastCheck, lastChange, nextCheck, active int64
 	var state, reason, readable, memory string
 	var hash []byte
 	s := &r.site
 	dest := []any{&s.ID, &s.Origin, &r.tagsID, &r.agentsID, &s.Config.Schedule,
 		&state, &reason, &stateSince, &readable, &readableAt,
-		&hash, &r.profile, &memory, &lastCheck, &lastChange, &nextCheck}
+		&hash, &r.profile, &memory, &lastCheck, &lastChange, &nextCheck, &active}
 	if err := scan(append(dest, more...)...); err != nil {
 		return err
 	}
-	s.Config.Origin = s.Origin
+	s.Config.Origin, s.Left = s.Origin, active == 0
 	s.State, s.Reason, s.Readable = fetch.State(state), fetch.Reason(reason), fetch.State(readable)
 	s.StateSince, s.ReadableAt = fromMillis(stateSince), fromMillis(readableAt)
 	s.LastCheckAt, s.LastChangeAt, s.NextCheckAt = fromMillis(lastCheck), fromMillis(lastChange), fromMillis(nextCheck)
@@ -56,7 +57,7 @@ func (s *Store) complete(ctx context.Context, q Queryer, r *siteRow) (err error)
 		return err
 	}
 	p, err := s.profiles.get(ctx, q, r.profile)
-	r.site.Profile = p.access
+	r.site.Profile, r.site.Signals = p.access, p.signals
 	if r.watchOfProfile {
 		r.site.Memory.Watch = p.watch
 	}
@@ -114,7 +115,7 @@ func (s *Store) WalkSites(ctx context.Context, f watcher.SiteFilter) iter.Seq2[w
 		left := f.Limit
 		for {
 			size := pageSize
-			if left > 0 && f.Agent == "" {
+			if left > 0 && f.Agent == "" && f.Signal == "" && !f.Unstable {
 				size = min(size, left)
 			}
 			page, next, err := s.sitesPage(ctx, f, size)
@@ -178,6 +179,12 @@ func (s *Store) EachSite(ctx context.Context, fn func(notify.SiteSeries) error) 
 
 // selects judges what only the meaning of a site tells.
 func (s *Store) selects(f watcher.SiteFilter, site *watcher.Site) bool {
+	if f.Unstable && !site.Unstable() {
+		return false
+	}
+	if f.Signal != "" && !slices.Contains(site.Signals, f.Signal) {
+		return false
+	}
 	if f.Agent == "" {
 		return true
 	}

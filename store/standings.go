@@ -103,7 +103,7 @@ func (s *Store) queryJoined(ctx context.Context, query string, args ...any) ([]j
 		if err := scan(&r.st.State, &ph, &r.st.Sites, &r.profileID, &r.profileText, &r.agentsID, &r.agent, &r.extra); err != nil {
 			return err
 		}
-		r.st.Tentative, r.st.Aged = ph == tentative, ph == aged
+		r.st.Tentative, r.st.Aged, r.st.Unstable = ph.of() == tentative, ph.of() == aged, ph&unstable != 0
 		list = append(list, r)
 		return nil
 	}); err != nil {
@@ -116,7 +116,7 @@ func (s *Store) queryJoined(ctx context.Context, query string, args ...any) ([]j
 			if err != nil {
 				return nil, err
 			}
-			r.st.Profile = p.access
+			r.st.Profile, r.st.Signals = p.access, p.signals
 		}
 		if r.agentsID.Valid {
 			if r.st.Agents, err = s.sets.know(ctx, s, r.agentsID.Int64, r.agent.String); err != nil {
@@ -152,11 +152,12 @@ func tagArg(tag string) string {
 const moveDays = 32
 
 // StandingMoves walks how the numbers of Standings came about, day by day:
-// their sum up to a day is how it was at its end. After an error it ends.
-func (s *Store) StandingMoves(ctx context.Context, tag string) iter.Seq2[watcher.StandingMove, error] {
+// their sum up to a day is how it was at its end. from is the first day; zero
+// for the beginning. After an error it ends.
+func (s *Store) StandingMoves(ctx context.Context, tag string, from time.Time) iter.Seq2[watcher.StandingMove, error] {
 	return func(yield func(watcher.StandingMove, error) bool) {
 		var first, last sql.NullInt64
-		if err := s.QueryRow(ctx, "SELECT min(day), max(day) FROM standings_daily").Scan(&first, &last); err != nil {
+		if err := s.QueryRow(ctx, "SELECT min(day), max(day) FROM standings_daily WHERE day >= $1", dayOf(from)).Scan(&first, &last); err != nil {
 			yield(watcher.StandingMove{}, fmt.Errorf("moves of standings: %w", err))
 			return
 		}
@@ -230,6 +231,16 @@ func (s *Store) AgentTotals(ctx context.Context) ([]watcher.Tally, error) {
 // be overdue, so only those that are due are read.
 func (s *Store) Overdue(ctx context.Context, since time.Time) (n int, err error) {
 	err = s.QueryRow(ctx, "SELECT count(*) FROM sites WHERE "+overdue, toMillis(since), toMillis(since.Add(watcher.MaxGap))).Scan(&n)
+	if err != nil {
+		return 0, fmt.Errorf("count overdue sites: %w", err)
+	}
+	return n, nil
+}
+
+// OverdueUpTo is Overdue that stops to count at a limit.
+func (s *Store) OverdueUpTo(ctx context.Context, since time.Time, limit int) (n int, err error) {
+	err = s.QueryRow(ctx, "SELECT count(*) FROM (SELECT 1 FROM sites WHERE "+overdue+fmt.Sprintf(" LIMIT %d) some", limit),
+		toMillis(since), toMillis(since.Add(watcher.MaxGap))).Scan(&n)
 	if err != nil {
 		return 0, fmt.Errorf("count overdue sites: %w", err)
 	}

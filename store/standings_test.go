@@ -181,7 +181,7 @@ func TestTotals(t *testing.T) {
 		}
 		running := make(map[string]int)
 		var last time.Time
-		for m, err := range s.StandingMoves(t.Context(), "") {
+		for m, err := range s.StandingMoves(t.Context(), "", time.Time{}) {
 			if err != nil {
 				t.Fatal(err)
 			}

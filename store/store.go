@@ -52,6 +52,8 @@ type Store struct {
 	sets     *interner[[]string]
 	profiles *interner[profile]
 	decoded  *decoded
+	names    names
+	effort   effort // for a page of sites
 }
 
 var (
@@ -69,7 +71,7 @@ var (
 // when it is not there, and migrates it forward, unless it is opened
 // ReadOnly. A store with a newer schema is refused.
 func Open(ctx context.Context, rawURL string, opts Options) (_ *Store, err error) {
-	s := &Store{opts: opts, sets: newSets()}
+	s := &Store{opts: opts, sets: newSets(), effort: usualEffort()}
 	s.profiles, s.decoded = newProfiles(s.sets), newDecoded()
 	if s.opts.Effective == nil {
 		s.opts.Effective = func(site watcher.Site) []watcher.AgentAccess { return site.Profile }

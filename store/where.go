@@ -13,6 +13,8 @@ type place struct {
 	profile, tags int64
 }
 
+func (k standing) place() place { return place{k.state, k.profile, k.tags} }
+
 // where collects conditions that all must hold, with their arguments.
 type where struct {
 	parts []string

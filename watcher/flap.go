@@ -48,6 +48,10 @@ type Flap struct {
 	StateLooks int         `json:"state_looks,omitempty"` // since then
 }
 
+// unstable reports that versions or outages come and go, and that this was
+// told.
+func (f *Flap) unstable() bool { return f.Told.known() || f.StateTold != "" }
+
 // first begins the history of versions.
 func (f *Flap) first(at time.Time) {
 	f.Last, f.Since, f.Looks, f.Swings, f.Told = Version{}, at, 1, 0, Version{}

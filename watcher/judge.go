@@ -13,6 +13,7 @@ import (
 	"github.com/robotswatch/robotswatch/agents"
 	"github.com/robotswatch/robotswatch/diff"
 	"github.com/robotswatch/robotswatch/fetch"
+	"github.com/robotswatch/robotswatch/robots"
 )
 
 // Settings say how sites are watched and how answers are read.
@@ -55,6 +56,10 @@ type Judge struct {
 	schedules Schedules
 	watches   sync.Map // list, comma-separated -> *Watch
 }
+
+// profileKind is part of every fingerprint: another one makes each site's
+// profile anew at its next look. Since 2 it holds what is stated about use.
+const profileKind = 2
 
 // Watch is a resolved list of agents.
 type Watch struct {
@@ -102,6 +107,7 @@ func (j *Judge) Watch(c SiteConfig) (*Watch, error) {
 	}
 	w := &Watch{tokens: make(map[string]bool, len(found))}
 	print := fnv.New64a()
+	fmt.Fprintln(print, profileKind)
 	for _, a := range found {
 		agent := AgentOf(a)
 		w.Agents = append(w.Agents, agent)
@@ -184,7 +190,7 @@ func (j *Judge) Judge(ctx context.Context, site Site, out fetch.Outcome, bodies 
 // or the list of agents changed; relisted says that it was only the list.
 func (j *Judge) profile(ctx context.Context, before Site, site *Site, watch *Watch, bodies Bodies) (relisted bool, err error) {
 	if site.unsure() {
-		site.Profile, site.Memory.Watch = nil, ""
+		site.Profile, site.Signals, site.Memory.Watch = nil, nil, ""
 		return false, nil
 	}
 	if site.version() == before.version() && site.Memory.Watch == watch.Fingerprint {
@@ -194,7 +200,10 @@ func (j *Judge) profile(ctx context.Context, before Site, site *Site, watch *Wat
 	if err != nil {
 		return false, err
 	}
-	site.Profile = Profile(site.version(), text, watch.Agents)
+	site.Profile, site.Signals = Profile(site.version(), text, watch.Agents), nil
+	if text != nil {
+		site.Signals = Statements(robots.Parse(text, robots.Options{}))
+	}
 	site.Memory.Watch = watch.Fingerprint
 	return site.version() == before.version(), nil
 }

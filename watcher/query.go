@@ -16,13 +16,21 @@ type SiteFilter struct {
 	Tag    string
 	State  fetch.State
 	// Agent with Access and Source select by effective access.
-	Agent  string
-	Access diff.Level
-	Source robots.Source
+	Agent    string
+	Access   diff.Level
+	Source   robots.Source
+	Signal   string // a Statement that the policy makes, as text
+	Unstable bool   // Site.Unstable
 	// CheckedBefore selects sites that no check has finished for since then.
 	CheckedBefore time.Time
 	After         string // cursor: origins greater than this
 	Limit         int    // 0: all
+}
+
+// SitePage is some of the sites that a filter selects.
+type SitePage struct {
+	Sites []Site
+	Next  string // SiteFilter.After of what follows; "" at the end
 }
 
 // ChangeFilter selects changes; zero fields select all. Pages are ordered

@@ -53,6 +53,7 @@ type Site struct {
 	ID     int64
 	Origin string
 	Config SiteConfig
+	Left   bool // it left the configuration: what is known of it stays, and is looked at no more
 
 	State      fetch.State  // confirmed
 	Reason     fetch.Reason // of the last answer
@@ -63,6 +64,7 @@ type Site struct {
 	Body       Hash        // of the last good policy; zero when Readable is not Policy
 	ReadableAt time.Time   // when that answer was last seen: its age is now minus this
 	Profile    []AgentAccess
+	Signals    []string // what the policy states about use, see Statement
 
 	LastCheckAt  time.Time // last finished look
 	LastChangeAt time.Time // last recorded change other than cosmetic
@@ -71,6 +73,10 @@ type Site struct {
 	Memory   Memory
 	Expected []Expectation // not expired; read only
 }
+
+// Unstable reports that what the site answers goes back and forth: that was
+// told, and it has not settled since.
+func (s Site) Unstable() bool { return s.Memory.Flap.unstable() }
 
 // AgentAccess is the access that the last readable answer gives one watched
 // agent. What holds now, with the state taken into account, is Effective.

@@ -12,7 +12,9 @@ type Standing struct {
 	State     fetch.State
 	Aged      bool          // unreachable for longer than UnreachableLimit
 	Tentative bool          // the state is a first answer, not confirmed yet
+	Unstable  bool          // Site.Unstable
 	Profile   []AgentAccess // shared: read only; empty when the site never was read
+	Signals   []string      // shared: as Site.Signals
 	Agents    []string      // shared: as configured for the site; empty is the default watch list
 	Sites     int
 }

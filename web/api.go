@@ -51,6 +51,7 @@ func (s *Server) api(mux *http.ServeMux) ([]byte, error) {
 	s.apiChanges(api)
 	s.apiAgents(api)
 	s.apiAdoption(api)
+	s.apiSignals(api)
 	for name := range doc.Components.Schemas.Map() {
 		if strings.HasPrefix(name, libraryPrefix) {
 			delete(doc.Components.Schemas.Map(), name) // shapes that we never answer

@@ -34,6 +34,7 @@ type verdict struct {
 	Line       *int          `json:"line"`
 	ObservedAt *time.Time    `json:"observed_at" doc:"When the answer that decides was last seen"`
 	Stale      bool          `json:"stale" doc:"That is more than 24 hours before the moment asked about"`
+	Watched    bool          `json:"watched" doc:"False: the site left the configuration and is looked at no more; the answer is how it stood when it was"`
 }
 
 // accessRow is the access of one agent on one site.
@@ -165,8 +166,11 @@ func (s *Server) accessRows(ctx context.Context, in *accessInput) (list[accessRo
 		}
 		in.Agent = token
 	}
-	origin, after, _ := strings.Cut(in.Cursor, " ")
-	sites, more, err := s.accessSites(ctx, in, origin)
+	origin, after, err := rowCursor(in.Cursor)
+	if err != nil {
+		return rows, err
+	}
+	sites, next, err := s.accessSites(ctx, in, origin, after)
 	if err != nil {
 		return rows, err
 	}
@@ -201,40 +205,34 @@ func (s *Server) accessRows(ctx context.Context, in *accessInput) (list[accessRo
 				State: site.State, Since: never(at), ObservedAt: never(site.LastCheckAt), Stale: s.overdue(site)})
 		}
 	}
-	if more {
-		rows.NextCursor = sites[len(sites)-1].Origin + " "
+	if next != "" {
+		rows.NextCursor = next + " " // with no agent: all of that site's were given
 	}
 	return rows, nil
 }
 
 // accessSites gives the sites whose rows come next: the one the cursor stands
-// in, and those after it. more: there are others behind them.
-func (s *Server) accessSites(ctx context.Context, in *accessInput, origin string) (sites []watcher.Site, more bool, err error) {
+// in, and those after it. next: behind which there are others, "" for none.
+func (s *Server) accessSites(ctx context.Context, in *accessInput, origin, agent string) (sites []watcher.Site, next string, err error) {
 	if in.Site != "" {
 		site, err := s.findSite(ctx, in.Site, "")
-		return []watcher.Site{site}, false, err
+		return []watcher.Site{site}, "", err
 	}
 	n := in.Limit/8 + 1 // most sites have more than eight rows
 	if in.Agent != "" {
 		n = in.Limit
 	}
-	f, err := s.siteFilter(SiteFilters{Tag: in.Tag, Agent: in.Agent, Access: in.Access, Source: in.Source}, origin, n+1)
+	f, err := s.siteFilter(SiteFilters{Tag: in.Tag, Agent: in.Agent, Access: in.Access, Source: in.Source}, origin, n)
 	if err != nil {
-		return nil, false, err
+		return nil, "", err
 	}
-	if sites, err = s.deps.Store.Sites(ctx, f); err != nil {
-		return nil, false, err
+	page, err := s.deps.Store.SitePage(ctx, f)
+	if err != nil || agent == "" {
+		return page.Sites, page.Next, err
 	}
-	if more = len(sites) > n; more {
-		sites = sites[:n]
+	begun, err := s.deps.Store.SiteByOrigin(ctx, origin)
+	if errors.Is(err, watcher.ErrNotFound) { // it was never there
+		return page.Sites, page.Next, nil
 	}
-	if origin != "" {
-		begun, err := s.deps.Store.SiteByOrigin(ctx, origin)
-		if err == nil {
-			sites = append([]watcher.Site{begun}, sites...)
-		} else if !errors.Is(err, watcher.ErrNotFound) { // it may have left meanwhile
-			return nil, false, err
-		}
-	}
-	return sites, more, nil
+	return append([]watcher.Site{begun}, page.Sites...), page.Next, err
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"net/http"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -77,23 +76,19 @@ func (s *Server) apiAdoption(api huma.API) {
 		if err != nil {
 			return nil, err
 		}
-		until := dayOf(s.deps.Now())
-		if !in.Until.IsZero() {
-			until = dayOf(in.Until.Time)
-		}
-		since := until.Add(-adoptionDefault)
-		if !in.Since.IsZero() {
-			since = dayOf(in.Since.Time)
-		}
+		since, until := s.span(in.Since, in.Until)
 		// The cursor is the last row: its day and its agent.
-		cursorDay, cursorAgent, _ := strings.Cut(in.Cursor, " ")
+		cursorDay, cursorAgent, err := dayCursor(in.Cursor)
+		if err != nil {
+			return nil, err
+		}
 		rows := make([]adoptionRow, 0, in.Limit+1)
 		for _, d := range days {
-			if d.Day.Before(since) || d.Day.After(until) || d.Day.Format(time.DateOnly) < cursorDay {
+			if d.Day.Before(since) || d.Day.After(until) || d.Day.Before(cursorDay) {
 				continue
 			}
 			skip := 0
-			if d.Day.Format(time.DateOnly) == cursorDay {
+			if d.Day.Equal(cursorDay) {
 				skip = slices.Index(who, cursorAgent) + 1
 			}
 			for _, agent := range who[skip:] {

@@ -3,6 +3,7 @@ package web
 import (
 	"context"
 	"net/http"
+	"slices"
 	"strings"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -70,10 +71,9 @@ func (s *Server) apiAgents(api huma.API) {
 			return nil, err
 		}
 		start := 0
-		for in.Cursor != "" && start < len(entries) {
-			start++
-			if entries[start-1].Token == in.Cursor {
-				break
+		if in.Cursor != "" {
+			if start = 1 + slices.IndexFunc(entries, func(e agentEntry) bool { return e.Token == in.Cursor }); start == 0 {
+				return nil, badCursor()
 			}
 		}
 		return listOf(entries[start:], in.Limit, func(a agentEntry) string { return a.Token }, func(a agentEntry) agentEntry { return a }), nil

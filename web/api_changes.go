@@ -56,6 +56,9 @@ func (s *Server) apiChanges(api huma.API) {
 	}, func(ctx context.Context, in *changesInput) (*listOutput[changeRow], error) {
 		f := watcher.ChangeFilter{Agent: in.Agent, Tag: in.Tag, Kinds: in.Kind, Severity: in.Severity,
 			Since: in.Since.Time, Until: in.Until.Time, Before: in.Cursor, Limit: in.Limit + 1}
+		if err := changeCursor(in.Cursor); err != nil {
+			return nil, err
+		}
 		if in.Site != "" {
 			site, err := s.findSite(ctx, in.Site, "")
 			if err != nil {

@@ -26,7 +26,10 @@ type SiteEntry struct {
 	LastChange *time.Time    `json:"last_change_at"`
 	NextCheck  *time.Time    `json:"next_check_at"`
 	Overdue    bool          `json:"overdue" doc:"No check finished in 24 hours"`
+	Unstable   bool          `json:"unstable" doc:"Its answers go back and forth, and have not settled yet"`
+	Watched    bool          `json:"watched" doc:"False: it left the configuration, and is looked at no more; this is how it stood"`
 	Agents     []AgentAccess `json:"agents" nullable:"false" doc:"Effective access of the watched agents"`
+	Signals    []string      `json:"signals" nullable:"false" doc:"What the last good policy states about use, reduced to what can be counted" example:"content-signal ai-train=no for *"`
 }
 
 // AgentAccess is the effective access of one agent.
@@ -37,7 +40,7 @@ type AgentAccess struct {
 }
 
 func (SiteEntry) csvHeader() []string {
-	return []string{"site", "tags", "state", "reason", "state_since", "last_check_at", "last_change_at", "next_check_at", "overdue", "blocked", "restricted", "partial"}
+	return []string{"site", "tags", "state", "reason", "state_since", "last_check_at", "last_change_at", "next_check_at", "overdue", "unstable", "watched", "blocked", "restricted", "partial", "signals"}
 }
 
 func (e SiteEntry) csvCells() []string {
@@ -46,8 +49,8 @@ func (e SiteEntry) csvCells() []string {
 		by[a.Access] = append(by[a.Access], a.Agent)
 	}
 	return []string{e.Site, strings.Join(e.Tags, " "), string(e.State), string(e.Reason), csvTime(e.StateSince), csvTime(e.LastCheck),
-		csvTime(e.LastChange), csvTime(e.NextCheck), strconv.FormatBool(e.Overdue),
-		strings.Join(by[diff.Blocked], " "), strings.Join(by[diff.Restricted], " "), strings.Join(by[diff.Partial], " ")}
+		csvTime(e.LastChange), csvTime(e.NextCheck), strconv.FormatBool(e.Overdue), strconv.FormatBool(e.Unstable), strconv.FormatBool(e.Watched),
+		strings.Join(by[diff.Blocked], " "), strings.Join(by[diff.Restricted], " "), strings.Join(by[diff.Partial], " "), strings.Join(e.Signals, "; ")}
 }
 
 func csvTime(t *time.Time) string {
@@ -155,7 +158,10 @@ func (s *Server) siteEntry(site watcher.Site) (SiteEntry, error) {
 	}
 	e := SiteEntry{Site: site.Origin, Tags: site.Config.Tags, State: site.State, Reason: site.Reason, StateSince: never(site.StateSince),
 		LastCheck: never(site.LastCheckAt), LastChange: never(site.LastChangeAt), NextCheck: never(site.NextCheckAt),
-		Overdue: s.overdue(site), Agents: make([]AgentAccess, len(access))}
+		Overdue: s.overdue(site), Unstable: site.Unstable(), Watched: !site.Left, Agents: make([]AgentAccess, len(access)), Signals: site.Signals}
+	if e.Signals == nil {
+		e.Signals = []string{}
+	}
 	if e.Tags == nil {
 		e.Tags = []string{}
 	}
@@ -170,20 +176,28 @@ func (s *Server) siteEntry(site watcher.Site) (SiteEntry, error) {
 
 // SiteFilters are the parameters that select sites.
 type SiteFilters struct {
-	Search  string        `query:"search" maxLength:"200" doc:"Part of the host name"`
-	Tag     string        `query:"tag" maxLength:"100"`
-	State   fetch.State   `query:"state" enum:"policy,absent,denied,unreachable,not_robots,pending"`
-	Agent   string        `query:"agent" maxLength:"100" doc:"With access and source: sites where that holds for this agent"`
-	Access  diff.Level    `query:"access" enum:"allowed,partial,restricted,blocked,unknown"`
-	Source  robots.Source `query:"source" enum:"named,wildcard,default,status"`
-	Overdue bool          `query:"overdue" doc:"Only sites that no check has finished for in 24 hours"`
+	Search   string        `query:"search" maxLength:"200" doc:"Part of the host name"`
+	Tag      string        `query:"tag" maxLength:"100"`
+	State    fetch.State   `query:"state" enum:"policy,absent,denied,unreachable,not_robots,pending"`
+	Agent    string        `query:"agent" maxLength:"100" doc:"With access and source: sites where that holds for this agent"`
+	Access   diff.Level    `query:"access" enum:"allowed,partial,restricted,blocked,unknown"`
+	Source   robots.Source `query:"source" enum:"named,wildcard,default,status"`
+	Signal   string        `query:"signal" maxLength:"200" doc:"Sites whose policy states this, such as content-signal ai-train=no for *"`
+	Unstable bool          `query:"unstable" doc:"Only sites whose answers go back and forth"`
+	Overdue  bool          `query:"overdue" doc:"Only sites that no check has finished for in 24 hours"`
 }
 
 func (s *Server) siteFilter(f SiteFilters, after string, limit int) (watcher.SiteFilter, error) {
 	if f.Agent == "" && (f.Access != "" || f.Source != "") {
 		return watcher.SiteFilter{}, badRequest("access and source need an agent.")
 	}
-	w := watcher.SiteFilter{Search: f.Search, Tag: f.Tag, State: f.State, Agent: f.Agent, Access: f.Access, Source: f.Source, After: after, Limit: limit}
+	if _, ok := watcher.ParseStatement(f.Signal); f.Signal != "" && !ok {
+		return watcher.SiteFilter{}, noSuchSignal()
+	}
+	if err := originCursor(after); err != nil {
+		return watcher.SiteFilter{}, err
+	}
+	w := watcher.SiteFilter{Search: f.Search, Signal: f.Signal, Unstable: f.Unstable, Tag: f.Tag, State: f.State, Agent: f.Agent, Access: f.Access, Source: f.Source, After: after, Limit: limit}
 	if f.Overdue {
 		w.CheckedBefore = s.deps.Now().Add(-watcher.MaxGap)
 	}
@@ -203,21 +217,21 @@ func (s *Server) apiSites(api huma.API) {
 		Paging
 		SiteFilters
 	}) (*listOutput[SiteEntry], error) {
-		f, err := s.siteFilter(in.SiteFilters, in.Cursor, in.Limit+1)
+		f, err := s.siteFilter(in.SiteFilters, in.Cursor, in.Limit)
 		if err != nil {
 			return nil, err
 		}
-		sites, err := s.deps.Store.Sites(ctx, f)
+		page, err := s.deps.Store.SitePage(ctx, f)
 		if err != nil {
 			return nil, err
 		}
-		entries := make([]SiteEntry, len(sites))
-		for i, site := range sites {
-			if entries[i], err = s.siteEntry(site); err != nil {
+		out := &listOutput[SiteEntry]{Body: list[SiteEntry]{Data: make([]SiteEntry, len(page.Sites)), NextCursor: page.Next}}
+		for i, site := range page.Sites {
+			if out.Body.Data[i], err = s.siteEntry(site); err != nil {
 				return nil, err
 			}
 		}
-		return listOf(entries, in.Limit, func(e SiteEntry) string { return e.Site }, func(e SiteEntry) SiteEntry { return e }), nil
+		return out, nil
 	})
 	operation(s, api, huma.Operation{
 		OperationID: "get-site", Method: http.MethodGet, Path: "/sites/{host}", Tags: []string{"sites"}, Summary: "One site as it stands",
@@ -304,16 +318,4 @@ func (s *Server) checkSite(ctx context.Context, in *HostInput) (*struct{ Body si
 	}
 	d, err := s.siteDetail(ctx, site)
 	return &struct{ Body siteDetail }{d}, err
-}
-
-// timeCursor reads a cursor that is a time in Unix milliseconds.
-func timeCursor(cursor string) (time.Time, error) {
-	if cursor == "" {
-		return time.Time{}, nil
-	}
-	ms, err := strconv.ParseInt(cursor, 10, 64)
-	if err != nil || ms <= 0 {
-		return time.Time{}, badRequest("The cursor is not one that was given out here.")
-	}
-	return time.UnixMilli(ms).UTC(), nil
 }

@@ -93,6 +93,11 @@ func TestEveryAnswerIsAsTheDocumentSays(t *testing.T) {
 		{"GET", "/agents", "/agents?format=csv", "", 200},
 		{"GET", "/adoption", "/adoption?agent=GPTBot,CCBot&category=ai,training&since=2026-10-01", "", 200},
 		{"GET", "/adoption", "/adoption?tag=news", "", 200},
+		{"GET", "/signals", "/signals?scope=*&limit=3", "", 200},
+		{"GET", "/signals", "/signals?signal=nonsense", "", 400},
+		{"GET", "/signals", "/signals?format=csv", "", 200},
+		{"GET", "/sites", "/sites?unstable=true&signal=license+for+*", "", 200},
+		{"GET", "/sites", "/sites?signal=nonsense", "", 400},
 		{"GET", "/adoption", "/adoption?agent=a%20b", "", 400},
 		{"GET", "/adoption", "/adoption?format=csv", "", 200},
 	} {

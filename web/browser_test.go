@@ -79,8 +79,9 @@ func allPages(t *testing.T, w *world) map[string]string {
 	return map[string]string{
 		"overview": "/", "sites": "/sites", "sites-blocked": "/sites?agent=GPTBot&access=blocked", "site": "/sites/" + site,
 		"compare": "/sites/" + site + "/compare?before=" + c.BeforeSHA256 + "&after=" + c.AfterSHA256,
-		"agents":  "/agents", "agent": "/agents/GPTBot", "changes": "/changes", "change": "/changes/" + c.ID,
-		"ask": "/ask", "answer": "/ask?agent=GPTBot&path=/news&site=" + site, "deliveries": "/deliveries", "missing": "/sites/not-here.example",
+		"agents":  "/agents", "agent": "/agents/GPTBot", "signals": "/signals", "changes": "/changes", "changes-signal": "/changes?kind=signal", "sites-none": "/sites?search=nothing-like-it",
+		"change": "/changes/" + c.ID,
+		"ask":    "/ask", "answer": "/ask?agent=GPTBot&path=/news&site=" + site, "deliveries": "/deliveries", "missing": "/sites/not-here.example",
 	}
 }
 

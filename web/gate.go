@@ -70,7 +70,7 @@ func (g *gate) verdict(ctx context.Context, q question) (*verdict, error) {
 		return nil, badRequest(sentence(err))
 	}
 	agent, now := g.s.agent(token), g.s.deps.Now()
-	v := &verdict{Site: site.Origin, Agent: agent.Token, Path: path}
+	v := &verdict{Site: site.Origin, Watched: !site.Left, Agent: agent.Token, Path: path}
 	if q.At != nil && !q.At.IsZero() {
 		v.At = never(q.At.Time)
 		if q.At.After(now) {

@@ -27,6 +27,7 @@ type dayTally struct {
 type numbers struct {
 	mu   sync.Mutex
 	tags map[string]*tagNumbers
+	like likenesses
 }
 
 type tagNumbers struct {
@@ -85,9 +86,14 @@ func (s *Server) pastDays(ctx context.Context, tag string) ([]dayTally, error) {
 		return t.days, nil
 	}
 	k := s.counter()
+	// Yesterday may have gone on when it was counted last: days before it stand.
 	var days []dayTally
 	running := newTally()
 	var at time.Time
+	if n := len(t.days) - 1; n > 0 && t.daysFor.Before(today) {
+		days, running, at = t.days[:n:n], t.days[n-1].tally.clone(), t.days[n].Day
+	}
+	since := at
 	upTo := func(day time.Time) {
 		for !at.IsZero() && at.Before(day) {
 			days = append(days, dayTally{at, running.clone()})
@@ -95,7 +101,7 @@ func (s *Server) pastDays(ctx context.Context, tag string) ([]dayTally, error) {
 		}
 		at = day
 	}
-	for move, err := range s.deps.Store.StandingMoves(ctx, tag) {
+	for move, err := range s.deps.Store.StandingMoves(ctx, tag, since) {
 		if err != nil {
 			return nil, err
 		}
@@ -140,7 +146,7 @@ func dayOf(t time.Time) time.Time { return t.UTC().Truncate(24 * time.Hour) }
 
 // counter counts by the settings that are in force now.
 func (s *Server) counter() *counter {
-	k := &counter{now: s.deps.Now(), effective: s.effective, groups: map[string][]string{}, known: map[likeness][]keyed{}}
+	k := &counter{now: s.deps.Now(), effective: s.effective, groups: map[string][]string{}, known: &s.numbers.like}
 	for _, a := range s.deps.Judge.Settings().Catalogue.Agents {
 		k.groups[lower(a.Token)] = a.Groups
 	}

@@ -14,9 +14,7 @@ func addHostile(t testing.TB, w *world) string {
 	t.Helper()
 	const origin = "https://hostile.example"
 	sites := []watcher.SiteConfig{{Origin: origin, Tags: []string{"<b>tag</b>"}}}
-	for _, s := range w.sites {
-		sites = append(sites, watcher.SiteConfig{Origin: s})
-	}
+	sites = append(sites, w.configs...)
 	begin := w.now.Add(-48 * time.Hour)
 	if _, err := w.store.SyncSites(t.Context(), begin, each(sites), func(string, string) time.Time { return begin }); err != nil {
 		t.Fatal(err)

@@ -132,7 +132,7 @@ func (s *Server) agentNumbers(r *http.Request, p *agentPage, days []dayTally) er
 		level int
 	}{{"Blocked", iBlocked}, {"Restricted", iRestricted}, {"Partial", iPartial}, {"Allowed", iAllowed}} {
 		of := func(t *tally) int { return t.of(p.Token).level(x.level) }
-		p.Cards = append(p.Cards, card{x.label, percent(of(now), c.total()), movement(of, now, week, month), link(levels()[x.level])})
+		p.Cards = append(p.Cards, card{x.label, percent(of(now), c.total()), sitesWords(of(now)), link(levels()[x.level]), movement(of, now, week, month)})
 	}
 	p.All = link(diff.Blocked)
 	p.Trend = trend{Caption: "Share of the sites that answered which block " + p.Token + ", in per cent, by who decides.", Unit: "%",
@@ -140,12 +140,12 @@ func (s *Server) agentNumbers(r *http.Request, p *agentPage, days []dayTally) er
 	p.Trend.fill(days, func(d dayTally) []string {
 		b := d.of(p.Token)[iBlocked]
 		return []string{share100(b[iNamed], d.answered()), share100(b[iInherited], d.answered()), share100(b[iStatus], d.Sites)}
-	}, p.Token)
-	sites, err := s.deps.Store.Sites(r.Context(), watcher.SiteFilter{Agent: p.Token, Access: diff.Blocked, Limit: agentBlockers})
+	}, blocking(p.Token), "sites block")
+	page, err := s.deps.Store.SitePage(r.Context(), watcher.SiteFilter{Agent: p.Token, Access: diff.Blocked, Limit: agentBlockers})
 	if err != nil {
 		return err
 	}
-	if p.Blockers, err = s.siteRows(r, sites, p.Token); err != nil {
+	if p.Blockers, err = s.siteRows(r, page.Sites, p.Token); err != nil {
 		return err
 	}
 	p.Moves, err = s.moves(r.Context(), p.Token)

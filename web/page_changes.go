@@ -33,6 +33,9 @@ func kinds() []watcher.Kind {
 func (s *Server) changeFilter(r *http.Request) (watcher.ChangeFilter, error) {
 	q := r.URL.Query()
 	f := watcher.ChangeFilter{Agent: q.Get("agent"), Tag: q.Get("tag"), Before: q.Get("cursor")}
+	if err := changeCursor(f.Before); err != nil {
+		return f, err
+	}
 	for k := range strings.SplitSeq(q.Get("kind"), ",") {
 		if k == "" {
 			continue

@@ -19,6 +19,7 @@ import (
 const (
 	overviewChanges = 10
 	overviewAgents  = 12    // rows of the matrix
+	overdueShown    = 1000  // more overdue sites are not counted out
 	trendDays       = 365   // days that a trend shows at most
 	massShare       = 0.005 // of all sites: a day that moves more is a mass change,
 	massSites       = 10    // but not one of fewer sites than this
@@ -34,8 +35,12 @@ type overviewPage struct {
 	Attention                                  []attention
 }
 
-// card is a headline number.
-type card struct{ Label, Value, Move, Link string }
+// card is a headline number: a share or a count, of how many sites, and how
+// that moved.
+type card struct {
+	Label, Value, Sites, Link string
+	Moves                     []string
+}
 
 type matrixRow struct {
 	Agent string
@@ -63,6 +68,7 @@ type sharePart struct {
 type attention struct {
 	What, Example, Link string
 	N                   int
+	Least               bool // there may be more
 }
 
 // trend is a table by day that the page's script draws as a chart.
@@ -123,23 +129,27 @@ func (s *Server) watched() ([]string, error) {
 func (s *Server) overviewCards(days []dayTally) []card {
 	now := days[len(days)-1].tally
 	week, month := daysAgo(days, 7), daysAgo(days, 30)
-	move := func(of func(*tally) int) string { return movement(of, now, week, month) }
-	blocking := func(group string) func(*tally) int {
-		return func(t *tally) int { return t.of(group).level(iBlocked) }
+	move := func(of func(*tally) int) []string { return movement(of, now, week, month) }
+	share := func(label string, of func(*tally) int, link string) card {
+		return card{label, percent(of(now), now.answered()), sitesWords(of(now)), link, move(of)}
 	}
 	withFile := func(t *tally) int { return t.withFile() }
 	down := func(t *tally) int { return t.States[fetch.Unreachable] }
 	return []card{
-		{"Block an AI crawler", percent(blocking(agents.GroupAI)(now), now.answered()), move(blocking(agents.GroupAI)), ""},
-		{"Block a training crawler", percent(blocking(agents.GroupTraining)(now), now.answered()), move(blocking(agents.GroupTraining)), ""},
-		{"Have a robots.txt", percent(withFile(now), now.answered()), move(withFile), s.prefix + "/sites?state=policy"},
-		{"Unreachable", number(down(now)), move(down), s.prefix + "/sites?state=unreachable"},
+		share("Block an AI crawler", blocking(agents.GroupAI), ""),
+		share("Block a training crawler", blocking(agents.GroupTraining), ""),
+		share("Have a robots.txt", withFile, s.prefix+"/sites?state=policy"),
+		{"Unreachable", number(down(now)), percent(down(now), now.Sites) + " of all sites", s.prefix + "/sites?state=unreachable", move(down)},
 	}
 }
 
+// blocking counts the sites that block an agent, or one of a group.
+func blocking(who string) func(*tally) int {
+	return func(t *tally) int { return t.of(who).level(iBlocked) }
+}
+
 // movement words how a number of sites moved over 7 and 30 days.
-func movement(of func(*tally) int, now, week, month *tally) string {
-	var parts []string
+func movement(of func(*tally) int, now, week, month *tally) (parts []string) {
 	for _, t := range []struct {
 		then *tally
 		days int
@@ -148,10 +158,14 @@ func movement(of func(*tally) int, now, week, month *tally) string {
 			parts = append(parts, fmt.Sprintf("%s in %d days", signed(of(now)-of(t.then)), t.days))
 		}
 	}
-	if len(parts) == 0 {
-		return number(of(now)) + " sites"
+	return parts
+}
+
+func sitesWords(n int) string {
+	if n == 1 {
+		return "1 site"
 	}
-	return number(of(now)) + " sites, " + strings.Join(parts, ", ")
+	return number(n) + " sites"
 }
 
 func signed(n int) string {
@@ -178,7 +192,7 @@ func categoryTrend(days []dayTally) trend {
 			v = append(v, share100(d.of(g).level(iBlocked), d.answered()))
 		}
 		return v
-	}, agents.GroupAI)
+	}, blocking(agents.GroupAI), "sites block")
 	return t
 }
 
@@ -192,15 +206,15 @@ func share100(part, whole int) string {
 // fill adds the days, newest first, a year's worth at most and thinned to
 // weeks where there are many, with a note on days on which many sites moved
 // at once.
-func (t *trend) fill(days []dayTally, values func(dayTally) []string, noteFor string) {
+func (t *trend) fill(days []dayTally, values func(dayTally) []string, count func(*tally) int, what string) {
 	days = days[max(0, len(days)-trendDays):]
 	for i := len(days) - 1; i >= 0; i-- {
 		d := trendDay{Day: days[i].Day, Values: values(days[i])}
 		if i > 0 && days[i-1].Sites > 0 {
-			moved := days[i].of(noteFor).level(iBlocked) - days[i-1].of(noteFor).level(iBlocked)
+			moved := count(days[i].tally) - count(days[i-1].tally)
 			added := days[i].Sites - days[i-1].Sites
 			if n := max(moved, -moved); n >= massSites && float64(n) >= massShare*float64(days[i].Sites) && max(added, -added) < n {
-				d.Note = signed(moved) + " sites block"
+				d.Note = signed(moved) + " " + what
 			}
 		}
 		if d.Note == "" && len(days) > 120 && i != len(days)-1 && (len(days)-1-i)%7 != 0 {
@@ -249,23 +263,22 @@ func shareOf(c *counts) share {
 // attention lists what somebody should look at.
 func (s *Server) attention(ctx context.Context, t *tally) ([]attention, error) {
 	var out []attention
-	overdue, err := s.deps.Store.Overdue(ctx, s.deps.Now().Add(-watcher.MaxGap))
+	overdue, err := s.deps.Store.OverdueUpTo(ctx, s.deps.Now().Add(-watcher.MaxGap), overdueShown)
 	if err != nil {
 		return nil, fmt.Errorf("overdue sites: %w", err)
 	}
-	if overdue > 0 {
-		out = append(out, attention{What: "Overdue", Example: "no check finished in 24 hours", Link: s.prefix + "/sites?overdue=1", N: overdue})
-	}
-	for _, st := range []struct {
-		state         fetch.State
-		what, explain string
+	for _, row := range []struct {
+		n                   int
+		what, explain, link string
 	}{
-		{fetch.Unreachable, "Unreachable", "blocks everyone until it answers"},
-		{fetch.NotRobots, "Not a robots.txt", "a page came instead"},
-		{fetch.Denied, "Denied", "the server refuses us the file"},
+		{overdue, "Overdue", "no check finished in 24 hours", "overdue=1"},
+		{t.States[fetch.Unreachable], "Unreachable", "blocks everyone until it answers", "state=unreachable"},
+		{t.Swings, "Unstable", "goes back and forth, and has not settled", "unstable=1"},
+		{t.States[fetch.NotRobots], "Not a robots.txt", "a page came instead", "state=not_robots"},
+		{t.States[fetch.Denied], "Denied", "the server refuses us the file", "state=denied"},
 	} {
-		if n := t.States[st.state]; n > 0 {
-			out = append(out, attention{What: st.what, Example: st.explain, Link: s.prefix + "/sites?state=" + string(st.state), N: n})
+		if row.n > 0 {
+			out = append(out, attention{What: row.what, Example: row.explain, Link: s.prefix + "/sites?" + row.link, N: row.n, Least: row.n == overdueShown && row.what == "Overdue"})
 		}
 	}
 	return out, nil

@@ -14,14 +14,18 @@ import (
 	"github.com/robotswatch/robotswatch/watcher"
 )
 
+// siteSignals is how many statements about use a row of a list shows.
+const siteSignals = 3
+
 type sitesPage struct {
 	Lede, Heading                     string
-	Search, Tag, Agent                string
+	Search, Tag, Agent, Signal        string
 	Agents, Accesses, Sources, States []option
 	Filtered                          bool
 	Rows                              []siteRow
 	CSV                               string
 	Pager                             pager
+	Short                             bool // more were looked at than is shown, and there are more
 }
 
 type siteRow struct {
@@ -30,6 +34,8 @@ type siteRow struct {
 	Overdue bool
 	Share   share       // of the watched agents by access
 	Words   string      // who is blocked
+	Says    []string    // about use, in a few words each
+	Unsaid  int         // statements that are not shown
 	Access  diff.Access // of the agent asked about
 	Since   time.Time   // how long that has been so
 	First   bool        // since then at least: it was so at the first look
@@ -37,8 +43,8 @@ type siteRow struct {
 
 // readSiteFilters reads the filters that pages take from the query.
 func readSiteFilters(q url.Values) (SiteFilters, error) {
-	f := SiteFilters{Search: q.Get("search"), Tag: q.Get("tag"), State: fetch.State(q.Get("state")), Agent: q.Get("agent"),
-		Access: diff.Level(q.Get("access")), Source: robots.Source(q.Get("source")), Overdue: q.Get("overdue") != ""}
+	f := SiteFilters{Search: q.Get("search"), Tag: q.Get("tag"), State: fetch.State(q.Get("state")), Agent: q.Get("agent"), Signal: q.Get("signal"),
+		Access: diff.Level(q.Get("access")), Source: robots.Source(q.Get("source")), Overdue: q.Get("overdue") != "", Unstable: q.Get("unstable") != ""}
 	if f.Agent == "" {
 		f.Access, f.Source = "", "" // the form sends them all the same
 	}
@@ -66,30 +72,26 @@ func (s *Server) sitesPage(r *http.Request) (view, error) {
 	if err != nil {
 		return view{}, err
 	}
-	f, err := s.siteFilter(filters, q.Get("cursor"), pageEntries+1)
+	f, err := s.siteFilter(filters, q.Get("cursor"), pageEntries)
 	if err != nil {
 		return view{}, err
 	}
-	sites, err := s.deps.Store.Sites(r.Context(), f)
+	page, err := s.deps.Store.SitePage(r.Context(), f)
 	if err != nil {
 		return view{}, err
-	}
-	next := ""
-	if len(sites) > pageEntries {
-		sites = sites[:pageEntries]
-		next = sites[pageEntries-1].Origin
 	}
 	live, err := s.tallyNow(r.Context(), "")
 	if err != nil {
 		return view{}, err
 	}
-	p := sitesPage{Lede: number(live.Sites) + " sites are watched.", Heading: "All sites", Search: f.Search, Tag: f.Tag, Agent: f.Agent, Pager: s.pageLinks(r, next)}
+	p := sitesPage{Lede: number(live.Sites) + " sites are watched.", Heading: "All sites", Search: f.Search, Tag: f.Tag, Agent: f.Agent, Signal: f.Signal, Pager: s.pageLinks(r, page.Next)}
+	p.Short = page.Next != "" && len(page.Sites) < pageEntries
 	p.Agents = s.agentOptions(f.Agent)
 	p.Accesses = options(string(f.Access), "", "any", "blocked", "blocked", "restricted", "restricted", "partial", "partial", "allowed", "allowed", "unknown", "unknown")
 	p.Sources = options(string(f.Source), "", "anything", "named", "its own group", "wildcard", "the * group", "default", "no group", "status", "the HTTP answer")
 	p.States = options(string(f.State), "", "any", "policy", stateText(fetch.Policy), "absent", stateText(fetch.Absent), "denied", "denied", "unreachable", "unreachable", "not_robots", stateText(fetch.NotRobots), "pending", stateText(fetch.Pending))
 	params := url.Values{}
-	for _, k := range []string{"search", "tag", "state", "agent", "access", "source", "overdue"} {
+	for _, k := range []string{"search", "tag", "state", "agent", "access", "source", "signal", "unstable", "overdue"} {
 		if v := q.Get(k); v != "" {
 			params.Set(k, v)
 		}
@@ -104,10 +106,13 @@ func (s *Server) sitesPage(r *http.Request) (view, error) {
 	if filters.Overdue {
 		params.Set("overdue", "true")
 	}
+	if filters.Unstable {
+		params.Set("unstable", "true")
+	}
 	params.Set("format", "csv")
 	params.Set("limit", itoa(maxPage))
 	p.CSV = s.prefix + apiPath + "/sites?" + params.Encode()
-	if p.Rows, err = s.siteRows(r, sites, f.Agent); err != nil {
+	if p.Rows, err = s.siteRows(r, page.Sites, f.Agent); err != nil {
 		return view{}, err
 	}
 	feed := ""
@@ -135,7 +140,10 @@ func (s *Server) agentOptions(chosen string) []option {
 func (s *Server) siteRows(r *http.Request, sites []watcher.Site, agent string) ([]siteRow, error) {
 	rows := make([]siteRow, len(sites))
 	for i, site := range sites {
-		rows[i] = siteRow{Site: site, Tags: site.Config.Tags, Overdue: s.overdue(site)}
+		rows[i] = siteRow{Site: site, Tags: site.Config.Tags, Overdue: s.overdue(site), Says: shortSignals(site.Signals)}
+		if n := len(rows[i].Says) - siteSignals; n > 0 {
+			rows[i].Says, rows[i].Unsaid = rows[i].Says[:siteSignals], n
+		}
 		access, err := s.effective(site)
 		if err != nil {
 			return nil, err

@@ -45,7 +45,7 @@ type frame struct {
 type section struct{ Path, Name string }
 
 func sections() []section {
-	return []section{{"/", "Overview"}, {"/sites", "Sites"}, {"/agents", "Crawlers"}, {"/changes", "Changes"}, {"/ask", "Ask"}, {"/deliveries", "Deliveries"}}
+	return []section{{"/", "Overview"}, {"/sites", "Sites"}, {"/agents", "Crawlers"}, {"/signals", "Preferences"}, {"/changes", "Changes"}, {"/ask", "Ask"}, {"/deliveries", "Deliveries"}}
 }
 
 type errorPage struct{ Title, Message string }
@@ -134,6 +134,8 @@ func (s *Server) funcs() template.FuncMap {
 		"words":      func(code string) string { return strings.ReplaceAll(code, "_", " ") },
 		"deref":      func(p *string) string { return *p },
 		"seconds":    diff.DelayWords,
+		"signalName": signalName, "scopeText": scopeText,
+		"less":       func(list []diff.SignalChange) int { return len(list) - 1 },
 		"sourceText": robots.Source.Words, "stateText": stateText, "kindText": kindText, "causeText": causeText,
 		"reasonText": func(r fetch.Reason) string { return strings.ReplaceAll(string(r), "_", " ") },
 	}

@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"net/url"
 	"os"
+	"path/filepath"
 	"runtime"
 	"slices"
 	"strconv"
@@ -24,7 +25,8 @@ const latencyBudget = 200 * time.Millisecond
 
 // TestPagesStayQuickOverManySites fills a store with ROBOTSWATCH_SCALE sites
 // (the promise is for 1,000,000) and measures every page and API call while
-// looks go on, then with 50 clients at once.
+// looks go on, then with 50 clients at once. ROBOTSWATCH_SCALE_STORE names a
+// store to fill once and to use again.
 func TestPagesStayQuickOverManySites(t *testing.T) {
 	n, err := strconv.Atoi(os.Getenv("ROBOTSWATCH_SCALE"))
 	if err != nil {
@@ -132,7 +134,11 @@ func manySites(t *testing.T, n int) (*world, []look) {
 		sites = append(sites, watcher.SiteConfig{Origin: fmt.Sprintf("https://site-%07d.example", i), Tags: tags[k]})
 	}
 	start := time.Now()
-	w := newWorld(t, web.Settings{Version: "test"}, sites, begin)
+	path := os.Getenv("ROBOTSWATCH_SCALE_STORE")
+	if path == "" {
+		path = filepath.Join(t.TempDir(), "scale.db")
+	}
+	w := worldAt(t, path, web.Settings{Version: "test"}, sites, begin)
 	var err error
 	var variants []look
 	tokens := []string{"GPTBot", "CCBot", "ClaudeBot", "Bytespider", "Amazonbot", "PerplexityBot", "Google-Extended", "Applebot-Extended", "Diffbot", "cohere-ai"}
@@ -148,19 +154,43 @@ func manySites(t *testing.T, n int) (*world, []look) {
 	}
 	t.Logf("%d sites configured in %v", n, time.Since(start).Round(time.Second))
 	start = time.Now()
-	for round, looks := range []int{n, n / 5} { // all of them, then some again
-		at := begin.AddDate(0, 0, 30*round)
-		for done := 0; done < looks; {
-			done += lookAt(t, w, at.Add(time.Duration(done)*time.Millisecond*20), variants, round, 500)
-		}
-	}
-	t.Logf("%d looks recorded in %v", n+n/5, time.Since(start).Round(time.Second))
+	lookAtAll(t, w, path, begin, variants)
+	t.Logf("looks recorded in %v", time.Since(start).Round(time.Second))
 	start = time.Now()
 	w.server, err = web.New(web.Settings{Version: "test"}, web.Deps{Store: w.store, Judge: w.judge, Now: func() time.Time { return today.Add(time.Since(start)) }})
 	if err != nil {
 		t.Fatal(err)
 	}
 	return w, variants
+}
+
+// lookAtAll looks at every site once, and then at some again. How far it came
+// is kept beside the store, so that a long filling may be broken off.
+func lookAtAll(t *testing.T, w *world, path string, begin time.Time, variants []look) {
+	done := 0
+	if text, err := os.ReadFile(path + ".looks"); err == nil {
+		if done, err = strconv.Atoi(string(text)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	n := len(w.sites)
+	for done < n+n/5 {
+		round, in := 0, done
+		if done >= n {
+			round, in = 1, done-n
+		}
+		at := begin.AddDate(0, 0, 30*round).Add(time.Duration(in) * time.Millisecond * 20)
+		k := lookAt(t, w, at, variants, round, min(500, n+n/5-done))
+		if done += k; k == 0 { // it was broken off between a look and its note
+			if done >= n {
+				break
+			}
+			done = n
+		}
+		if err := os.WriteFile(path+".looks", []byte(strconv.Itoa(done)), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
 }
 
 // lookAt claims due sites and records what they answer: mostly what they did.

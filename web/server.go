@@ -85,7 +85,7 @@ func (s *Server) routes() (http.Handler, error) {
 	content := http.NewServeMux() // what has a validator
 	for path, collect := range map[string]func(*http.Request) (view, error){
 		"/{$}": s.overview, "/sites": s.sitesPage, "/sites/{host}": s.sitePage, "/sites/{host}/compare": s.compare,
-		"/agents": s.agentsPage, "/agents/{token}": s.agentPage, "/changes": s.changesPage, "/changes/{id}": s.changePage,
+		"/agents": s.agentsPage, "/agents/{token}": s.agentPage, "/signals": s.signalsPage, "/changes": s.changesPage, "/changes/{id}": s.changePage,
 		"/ask": s.ask, "/deliveries": s.deliveries,
 	} {
 		content.HandleFunc("GET "+path, s.page(collect))
@@ -114,6 +114,13 @@ func (s *Server) routes() (http.Handler, error) {
 	return mux, nil
 }
 
+// unhurried frees an answer that may rightly take long from the time that the
+// listener gives each.
+func unhurried(w http.ResponseWriter) {
+	// Not every ResponseWriter has a connection; those without have no limit.
+	_ = http.NewResponseController(w).SetWriteDeadline(time.Time{})
+}
+
 // operations registers what Prometheus and service managers ask.
 func (s *Server) operations(mux *http.ServeMux) {
 	mux.HandleFunc("GET /metrics", func(w http.ResponseWriter, r *http.Request) {
@@ -121,6 +128,7 @@ func (s *Server) operations(mux *http.ServeMux) {
 			http.Error(w, "metrics are not wired", http.StatusNotImplemented)
 			return
 		}
+		unhurried(w)
 		s.deps.Metrics.ServeHTTP(w, r)
 	})
 	mux.HandleFunc("GET /-/healthy", func(w http.ResponseWriter, r *http.Request) {
@@ -136,6 +144,7 @@ func (s *Server) operations(mux *http.ServeMux) {
 		fmt.Fprintln(w, "robotswatch is ready.")
 	})
 	reload := func(w http.ResponseWriter, r *http.Request) {
+		unhurried(w)
 		if !s.mayAdminister(r) {
 			w.Header().Set("WWW-Authenticate", `Bearer realm="robotswatch admin"`)
 			http.Error(w, "the admin token is needed", http.StatusUnauthorized)

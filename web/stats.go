@@ -2,6 +2,7 @@ package web
 
 import (
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/robotswatch/robotswatch/diff"
@@ -72,6 +73,8 @@ type tally struct {
 	Sites  int
 	States map[fetch.State]int
 	Agents map[string]*counts // by lower-case token, or by group: "@ai"
+	Swings int                // unstable sites
+	Says   map[string]int     // by what a policy states about use, and by stances
 }
 
 // answered is how many sites gave an answer of any kind, withFile how many of
@@ -96,7 +99,39 @@ type counter struct {
 	now       time.Time
 	effective func(watcher.Site) ([]watcher.AgentAccess, error)
 	groups    map[string][]string // lower-case token to the groups it is in
-	known     map[likeness][]keyed
+	known     *likenesses
+}
+
+// knownLikes bounds how many likenesses are remembered.
+const knownLikes = 50_000
+
+// likenesses remembers what standings count for, over all counting: what is
+// the same has been judged before.
+type likenesses struct {
+	mu sync.Mutex
+	by map[likeness]counted
+}
+
+// counted is what one site adds to a tally.
+type counted struct {
+	access []keyed
+	says   []string
+}
+
+func (l *likenesses) get(k likeness) (counted, bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	c, ok := l.by[k]
+	return c, ok
+}
+
+func (l *likenesses) put(k likeness, c counted) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.by == nil || len(l.by) >= knownLikes {
+		l.by = map[likeness]counted{}
+	}
+	l.by[k] = c
 }
 
 // likeness is what standings differ by; equal ones have equal access.
@@ -106,6 +141,7 @@ type likeness struct {
 	aged      bool
 	profile   *watcher.AgentAccess
 	agents    *string
+	signals   *string
 }
 
 // keyed is the access that a site adds to one key of a tally.
@@ -122,25 +158,34 @@ func likenessOf(st watcher.Standing) likeness {
 	if len(st.Agents) > 0 {
 		l.agents = &st.Agents[0]
 	}
+	if len(st.Signals) > 0 {
+		l.signals = &st.Signals[0]
+	}
 	return l
 }
 
 // add counts n more sites (or fewer) that stand alike.
 func (k *counter) add(t *tally, st watcher.Standing, n int) error {
 	like := likenessOf(st)
-	parts, ok := k.known[like]
+	parts, ok := k.known.get(like)
 	if !ok {
 		access, err := k.effective(st.Site(k.now))
 		if err != nil {
 			return err
 		}
-		parts = k.parts(access)
-		k.known[like] = parts
+		parts = counted{k.parts(access), said(st.Signals)}
+		k.known.put(like, parts)
 	}
 	t.Sites += n
 	t.States[st.State] += n
-	for _, p := range parts {
+	if st.Unstable {
+		t.Swings += n
+	}
+	for _, p := range parts.access {
 		t.count(p.key, p.Access, n)
+	}
+	for _, s := range parts.says {
+		t.Says[s] += n
 	}
 	return nil
 }
@@ -186,15 +231,20 @@ func stricter(a, b diff.Access) bool {
 func strictness(l diff.Level) int { return (levelIndex(l) + 1) % 5 }
 
 func newTally() *tally {
-	return &tally{States: map[fetch.State]int{}, Agents: map[string]*counts{}}
+	return &tally{States: map[fetch.State]int{}, Agents: map[string]*counts{}, Says: map[string]int{}}
 }
 
 // clone is a copy that goes its own way.
 func (t *tally) clone() *tally {
 	c := newTally()
-	c.Sites = t.Sites
+	c.Sites, c.Swings = t.Sites, t.Swings
 	for k, v := range t.States {
 		c.States[k] = v
+	}
+	for k, v := range t.Says {
+		if v != 0 {
+			c.Says[k] = v
+		}
 	}
 	for k, v := range t.Agents {
 		n := *v

@@ -23,8 +23,9 @@ type Store interface {
 // SiteStore reads sites as they stand.
 type SiteStore interface {
 	SiteByOrigin(ctx context.Context, origin string) (watcher.Site, error)
-	// Sites is a page of sites, by origin.
-	Sites(ctx context.Context, f watcher.SiteFilter) ([]watcher.Site, error)
+	// SitePage is a page of up to f.Limit sites, by origin. It may be short,
+	// or empty, and not the last: the work for a page is bounded.
+	SitePage(ctx context.Context, f watcher.SiteFilter) (watcher.SitePage, error)
 	// AccessSince tells for sites, by their ID, when access of an agent last
 	// changed; those where it never did are left out.
 	AccessSince(ctx context.Context, sites []int64, agent string) (map[int64]time.Time, error)
@@ -37,11 +38,13 @@ type CountStore interface {
 	// Standings counts the sites with a tag ("" for all) by what they have in
 	// common.
 	Standings(ctx context.Context, tag string) ([]watcher.Standing, error)
-	// StandingMoves walks how those numbers came about, day by day: each with
-	// the number of sites that came, or went where it is negative.
-	StandingMoves(ctx context.Context, tag string) iter.Seq2[watcher.StandingMove, error]
-	// Overdue counts sites that no check has finished for since then.
-	Overdue(ctx context.Context, since time.Time) (int, error)
+	// StandingMoves walks how those numbers came about, day by day from one on
+	// (zero: the first): each with the number of sites that came, or went where
+	// it is negative.
+	StandingMoves(ctx context.Context, tag string, from time.Time) iter.Seq2[watcher.StandingMove, error]
+	// OverdueUpTo counts sites that no check has finished for since then, and
+	// stops at a limit.
+	OverdueUpTo(ctx context.Context, since time.Time, limit int) (int, error)
 }
 
 // ChangeStore reads events and what became of them.

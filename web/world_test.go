@@ -31,6 +31,7 @@ type world struct {
 	server  *web.Server
 	now     time.Time
 	sites   []string
+	configs []watcher.SiteConfig
 	stood   map[string][]watcher.Site // each site after each look
 }
 
@@ -41,6 +42,12 @@ type look struct {
 }
 
 func newWorld(t testing.TB, set web.Settings, sites []watcher.SiteConfig, added time.Time) *world {
+	t.Helper()
+	return worldAt(t, filepath.Join(t.TempDir(), "world.db"), set, sites, added)
+}
+
+// worldAt is newWorld over a store that may be there already.
+func worldAt(t testing.TB, path string, set web.Settings, sites []watcher.SiteConfig, added time.Time) *world {
 	t.Helper()
 	catalogue, err := agents.Load()
 	if err != nil {
@@ -54,7 +61,7 @@ func newWorld(t testing.TB, set web.Settings, sites []watcher.SiteConfig, added 
 	if err != nil {
 		t.Fatal(err)
 	}
-	w.store, err = store.Open(t.Context(), "sqlite:"+filepath.Join(t.TempDir(), "world.db"), store.Options{Effective: w.effective})
+	w.store, err = store.Open(t.Context(), "sqlite:"+path, store.Options{Effective: w.effective})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -62,6 +69,7 @@ func newWorld(t testing.TB, set web.Settings, sites []watcher.SiteConfig, added 
 	if _, err := w.store.SyncSites(t.Context(), added, each(sites), func(string, string) time.Time { return added }); err != nil {
 		t.Fatal(err)
 	}
+	w.configs = sites
 	for _, s := range sites {
 		w.sites = append(w.sites, s.Origin)
 	}

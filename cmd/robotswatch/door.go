@@ -18,6 +18,7 @@ import (
 const (
 	headerTimeout = 10 * time.Second
 	readTimeout   = 30 * time.Second
+	writeTimeout  = 2 * time.Minute // for one answer; those that may rightly take longer lift it
 	idleTimeout   = 2 * time.Minute
 	stopTimeout   = 3 * time.Second // requests under way at the end
 )
@@ -85,7 +86,7 @@ func sameSocket(l net.Listener) (net.Listener, error) {
 
 // open serves until the door is closed; whatever else ends it goes to failed.
 func (d *door) open(h http.Handler, log *slog.Logger, failed chan<- error) {
-	d.server = &http.Server{Handler: h, ReadHeaderTimeout: headerTimeout, ReadTimeout: readTimeout, IdleTimeout: idleTimeout}
+	d.server = &http.Server{Handler: h, ReadHeaderTimeout: headerTimeout, ReadTimeout: readTimeout, WriteTimeout: writeTimeout, IdleTimeout: idleTimeout}
 	flags := &toolkit.FlagConfig{WebConfigFile: &d.webConfig}
 	go func() {
 		if err := toolkit.Serve(d.listener, d.server, flags, log); !errors.Is(err, http.ErrServerClosed) {

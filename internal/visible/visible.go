@@ -55,11 +55,12 @@ func Short(s string, max int) string {
 	return b.String()
 }
 
-// Cell is a cell of a CSV file that no spreadsheet runs as a formula: one that
-// begins like a formula is preceded by an apostrophe, which spreadsheets take
-// as "this is text".
+// Cell is a cell of a CSV file: Text that no spreadsheet runs as a formula.
+// One that begins like a formula is preceded by an apostrophe, which
+// spreadsheets take as "this is text".
 func Cell(s string) string {
-	if s != "" && strings.IndexByte("=+-@\t\r\n|%", s[0]) >= 0 {
+	s = Text(s)
+	if s != "" && strings.IndexByte("=+-@|%", s[0]) >= 0 {
 		return "'" + s
 	}
 	return s

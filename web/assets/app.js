@@ -22,6 +22,8 @@
   document.querySelector(".top").append(button);
 })();
 
+document.querySelector(".top nav [aria-current]")?.scrollIntoView({ block: "nearest", inline: "center" });
+
 (function charts() {
   if (typeof uPlot === "undefined") return;
   const palettes = {
@@ -57,6 +59,9 @@
     const grid = { stroke: dark ? "#2d343a" : "#e3e0d9", width: 1 };
     const colors = palettes[dark ? "dark" : "light"];
     const unit = table.dataset.unit ?? "";
+    const last = data[0].length - 1;
+    // Lines that lie on an earlier one are dashed, so that both are seen.
+    const covers = (i) => data.slice(1, i + 1).some((d) => d.filter((v, k) => v === data[i + 1][k]).length > .8 * d.length);
     entry.plot = new uPlot({
       width: host.clientWidth, height: 260, tzDate: (ts) => uPlot.tzDate(new Date(ts * 1e3), "Etc/UTC"),
       cursor: { drag: { x: true, y: false } },
@@ -66,10 +71,13 @@
         { stroke: soft, grid, ticks: { show: false }, size: 52, values: (_, v) => v.map((x) => x + unit) },
       ],
       series: [
-        { value: (_, v) => v == null ? "" : new Date(v * 1e3).toISOString().slice(0, 10) },
-        ...names.map((label, i) => ({ label, stroke: colors[i % colors.length], width: 2, dash: dashes[Math.floor(i / colors.length) % dashes.length], points: { show: data[0].length < 3 }, value: (_, v) => v == null ? "–" : v + unit })),
+        { label: "Day", value: (_, v) => v == null ? "" : new Date(v * 1e3).toISOString().slice(0, 10) },
+        ...names.map((label, i) => ({ label, stroke: colors[i % colors.length], width: 2, dash: covers(i) ? [9, 7] : dashes[Math.floor(i / colors.length) % dashes.length], points: { show: data[0].length < 3 }, value: (_, v) => v == null ? "–" : v + unit })),
       ],
-      hooks: { draw: [(u) => {
+      hooks: { ready: [(u) => { // the legend shows the latest day, and the one under the pointer
+        u.setLegend({ idx: last });
+        u.over.addEventListener("mouseleave", () => setTimeout(() => u.setLegend({ idx: last })));
+      }], draw: [(u) => {
         const c = u.ctx;
         c.save();
         c.fillStyle = ink; c.strokeStyle = soft; c.setLineDash([3, 3]);
