@@ -11,8 +11,9 @@ import (
 	"github.com/robotswatch/robotswatch/watcher"
 )
 
-// scrapeTimeout bounds what one scrape may ask of the store.
-const scrapeTimeout = 30 * time.Second
+// scrapeTimeout bounds what one scrape may ask of the store: less than the 10
+// seconds that Prometheus waits, so that the rest arrives without it.
+const scrapeTimeout = 8 * time.Second
 
 // Gauges collect the state of things from the store at each scrape, so that
 // series of sites that left the configuration are gone with them. Series per

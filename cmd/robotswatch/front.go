@@ -98,7 +98,8 @@ func (d *daemon) handler(cfg *config.Config) (*web.Server, error) {
 	}, web.Deps{
 		Store:   d.store,
 		Judge:   judge,
-		Metrics: promhttp.HandlerFor(d.registry, promhttp.HandlerOpts{Registry: d.registry}),
+		// What the store cannot tell is left out: the rest says that it cannot.
+		Metrics: promhttp.HandlerFor(d.registry, promhttp.HandlerOpts{Registry: d.registry, ErrorHandling: promhttp.ContinueOnError}),
 		Ready:   d.isReady,
 		Reload:  d.askReload,
 		Check:   d.checkNow,
