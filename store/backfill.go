@@ -8,12 +8,17 @@ import (
 	"strings"
 	"time"
 
+	"github.com/robotswatch/robotswatch/evidence"
 	"github.com/robotswatch/robotswatch/history"
 	"github.com/robotswatch/robotswatch/watcher"
 )
 
 // ErrBackfilledMeanwhile is that two backfills met at one site.
 var ErrBackfilledMeanwhile = errors.New("another backfill wrote the same site meanwhile: run one at a time")
+
+// ErrWatchedMeanwhile is that a look was recorded for the very moment of a
+// capture.
+var ErrWatchedMeanwhile = errors.New("a site was looked at in the same millisecond as a capture meanwhile: run the backfill again")
 
 // Past implements history.Store.
 func (s *Store) Past(ctx context.Context, origins []string) ([]history.Past, error) {
@@ -54,6 +59,7 @@ func (s *Store) Rewrite(ctx context.Context, sites []*history.Rewrite) error {
 	if err := w.packBodies(ctx); err != nil {
 		return fmt.Errorf("record what was captured: %w", err)
 	}
+	w.link()
 	if err := s.Write(ctx, func(tx *Tx) error { return w.run(ctx, tx) }); err != nil {
 		return fmt.Errorf("record what was captured: %w", err)
 	}
@@ -67,6 +73,21 @@ type rewriting struct {
 	now    time.Time
 	bodies [][]any // arguments of insertBody
 	seen   [][]any // of the bodies that are kept already
+	chains [][]evidence.Mark
+}
+
+// link chains the runs of each site anew.
+func (w *rewriting) link() {
+	w.chains = make([][]evidence.Mark, len(w.sites))
+	for i, site := range w.sites {
+		var mark evidence.Mark
+		var until time.Time
+		for j := range site.Runs {
+			r := &site.Runs[j]
+			mark = mark.Next(until, evidence.Digest(evidence.RecordOf(site.Config.Origin, r).Text()))
+			w.chains[i], until = append(w.chains[i], mark), r.LastAt
+		}
+	}
 }
 
 // packBodies finds out which bodies the store lacks, and packs those.
@@ -128,16 +149,17 @@ func (w *rewriting) run(ctx context.Context, tx *Tx) error {
 	if err := w.clear(ctx, tx, ids); err != nil {
 		return err
 	}
-	var runs, changes [][]any
+	var runs, changes, chains [][]any
 	for i, site := range w.sites {
 		for j := range site.Runs {
 			r := &site.Runs[j]
-			evidence, err := packEvidence(site.Config.Origin, r.Evidence)
+			packed, err := packEvidence(site.Config.Origin, r.Evidence)
 			if err != nil {
 				return err
 			}
-			runs = append(runs, observationRow(ids[i], site.Config.Origin, r, toMillis(r.LastAt), evidence))
+			runs = append(runs, observationRow(ids[i], site.Config.Origin, r, toMillis(r.LastAt), packed, w.chains[i][j]))
 		}
+		chains = append(chains, []any{ids[i], len(site.Runs)})
 		for j := range site.Changes {
 			row, err := w.s.changeRow(ctx, tx, ids[i], &site.Changes[j])
 			if err != nil {
@@ -146,7 +168,14 @@ func (w *rewriting) run(ctx context.Context, tx *Tx) error {
 			changes = append(changes, row)
 		}
 	}
-	if _, err := tx.ExecMany(ctx, insertObservation, runs); err != nil {
+	inserted, err := tx.ExecMany(ctx, insertObservation, runs)
+	if err != nil {
+		return err
+	}
+	if slices.Contains(inserted, 0) {
+		return ErrWatchedMeanwhile
+	}
+	if _, err := tx.ExecMany(ctx, rewriteChain, chains); err != nil {
 		return err
 	}
 	_, err = tx.ExecMany(ctx, insertChange, changes)

@@ -164,44 +164,6 @@ func (c *checker) sitesHold(ctx context.Context) error {
 	})
 }
 
-// observationsHold checks runs site by site.
-func (c *checker) observationsHold(ctx context.Context) error {
-	return c.s.byPages(ctx, "sites", func(after, upTo int64) (bool, error) {
-		rows, err := c.s.Query(ctx, `SELECT o.site_id, s.origin, o.at, o.last_at, o.body_id, o.evidence, s.observed_at
-			FROM observations o JOIN sites s ON s.id = o.site_id WHERE o.site_id > $1 AND o.site_id <= $2 ORDER BY o.site_id, o.at`, after, upTo)
-		if err != nil {
-			return false, err
-		}
-		var lastSite, lastEnd int64
-		return true, each(rows, func(scan Scan) error {
-			var site, at, end, body, observed int64
-			var origin string
-			var evidence []byte
-			if err := scan(&site, &origin, &at, &end, &body, &evidence, &observed); err != nil {
-				return err
-			}
-			if site != lastSite {
-				lastSite, lastEnd = site, 0
-			}
-			when := fromMillis(at).Format("2006-01-02T15:04:05Z")
-			if body != 0 && !c.bodies.has(body) {
-				c.problem("run body", origin, fmt.Sprintf("body %d, seen at %s, is missing", body, when))
-			}
-			if _, err := unpackEvidence(origin, evidence); err != nil {
-				c.problem("evidence", origin, err.Error())
-			}
-			if at < lastEnd || end != 0 && end < at {
-				c.problem("overlap", origin, "the observation of "+when+" overlaps another or ends before it begins")
-			}
-			if end == 0 && at != observed {
-				c.problem("open", origin, "the observation of "+when+" never ended")
-			}
-			lastEnd = max(at, end)
-			return nil
-		})
-	})
-}
-
 func (c *checker) changesHold(ctx context.Context) error {
 	for after := ""; ; {
 		rows, err := c.s.Query(ctx, "SELECT id, at, kind, severity, data FROM changes WHERE id > $1 ORDER BY id LIMIT $2", after, pageSize)

@@ -11,8 +11,8 @@ import (
 	"github.com/robotswatch/robotswatch/watcher"
 )
 
-// observationColumns is what scanObservation reads; of observations joined
-// with its site.
+// observationColumns is what scanObservation reads, before whatever else is
+// selected; of observations joined with its site.
 const observationColumns = `observations.at, observations.last_at, observations.state, observations.reason, observations.detail,
 	observations.status, observations.final_url,
 	(SELECT bodies.sha256 FROM bodies WHERE bodies.id = observations.body_id),
@@ -21,12 +21,12 @@ const observationColumns = `observations.at, observations.last_at, observations.
 
 const fromObservations = " FROM observations JOIN sites ON sites.id = observations.site_id "
 
-func scanObservation(scan Scan) (ob watcher.Observation, origin string, err error) {
+func scanObservation(scan Scan, more ...any) (ob watcher.Observation, origin string, err error) {
 	var at, lastAt, truncated, backfill, lastCheck int64
 	var state, reason string
 	var hash, evidence []byte
-	if err := scan(&at, &lastAt, &state, &reason, &ob.Detail, &ob.Status, &ob.FinalURL, &hash,
-		&ob.Bytes, &truncated, &backfill, &evidence, &origin, &lastCheck); err != nil {
+	if err := scan(append([]any{&at, &lastAt, &state, &reason, &ob.Detail, &ob.Status, &ob.FinalURL, &hash,
+		&ob.Bytes, &truncated, &backfill, &evidence, &origin, &lastCheck}, more...)...); err != nil {
 		return ob, "", err
 	}
 	if lastAt == 0 {

@@ -8,7 +8,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/robotswatch/robotswatch/fetch"
 	"github.com/robotswatch/robotswatch/watcher"
 )
 
@@ -113,42 +112,6 @@ func unpackMemory(packed string, site *watcher.Site) (watchOfProfile bool, err e
 	}
 	unsqueeze(m, site)
 	return strings.Contains(m.Same, sameWatch), nil
-}
-
-// keptEvidence is evidence without what its site says anyway.
-type keptEvidence struct {
-	watcher.Evidence
-	TLSSubject string `json:"tls_subject,omitempty"` // "\x01" stands for the host
-}
-
-const hostMark = "\x01"
-
-// packEvidence is packJSON, with nothing for nothing.
-func packEvidence(origin string, e watcher.Evidence) ([]byte, error) {
-	if e.Vendor == "" && e.Address == "" && e.TLSSubject == "" && len(e.Headers) == 0 {
-		return nil, nil
-	}
-	k := keptEvidence{Evidence: e, TLSSubject: e.TLSSubject}
-	if host := hostOf(origin); host != "" && !strings.Contains(k.TLSSubject, hostMark) {
-		k.TLSSubject = strings.Replace(k.TLSSubject, host, hostMark, 1)
-	}
-	k.Headers = make([]fetch.Header, len(e.Headers))
-	for i, h := range e.Headers {
-		k.Headers[i] = fetch.Header{Name: h.Name, Value: httpDate(h.Value).short()}
-	}
-	return packJSON(k)
-}
-
-func unpackEvidence(origin string, data []byte) (watcher.Evidence, error) {
-	var k keptEvidence
-	if err := unpackJSON(data, &k); err != nil {
-		return watcher.Evidence{}, fmt.Errorf("evidence of %s: %w", origin, err)
-	}
-	k.Evidence.TLSSubject = strings.Replace(k.TLSSubject, hostMark, hostOf(origin), 1)
-	for i := range k.Headers {
-		k.Headers[i].Value = longDate(k.Headers[i].Value)
-	}
-	return k.Evidence, nil
 }
 
 func hostOf(origin string) string {

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/robotswatch/robotswatch/evidence"
 	"github.com/robotswatch/robotswatch/fetch"
 	"github.com/robotswatch/robotswatch/watcher"
 )
@@ -52,6 +53,7 @@ type outcome struct {
 	memory   string
 	packed   []byte // of the body
 	evidence []byte
+	digest   watcher.Hash // of the observation's record
 	from, to standing
 	kept     bool // the lease held
 }
@@ -105,6 +107,7 @@ func prepare(results []watcher.Result) ([]outcome, error) {
 			if o.evidence, err = packEvidence(o.Site.Origin, o.Observation.Evidence); err != nil {
 				return nil, fmt.Errorf("evidence of %s: %w", o.Site.Origin, err)
 			}
+			o.digest = evidence.Digest(evidence.RecordOf(o.Site.Origin, o.Observation).Text())
 		}
 		batch[i] = o
 	}
@@ -253,42 +256,56 @@ const (
 	touchBody = "UPDATE bodies SET seen_at = $2 WHERE sha256 = $1 AND seen_at < $3"
 )
 
-// recordObservations ends the open run and begins the next.
+// recordObservations ends the open run and begins the next, linked to it.
 func (s *Store) recordObservations(ctx context.Context, tx *Tx, kept []*outcome) error {
+	var began []*outcome
 	var ends, begins [][]any
+	var ended []int // the place in began of whose run ends
 	for _, o := range kept {
-		ob := o.Observation
-		if ob == nil {
+		if o.Observation == nil {
 			continue
 		}
-		id := o.Lease.Site.ID
 		if last := toMillis(o.Lease.Site.LastCheckAt); last != 0 {
-			ends = append(ends, []any{id, last})
+			ends, ended = append(ends, []any{o.Lease.Site.ID, last}), append(ended, len(began))
 		}
-		begins = append(begins, observationRow(id, o.Site.Origin, ob, 0, o.evidence))
+		began = append(began, o)
 	}
-	if _, err := tx.ExecMany(ctx, `UPDATE observations SET last_at = $2
-		WHERE site_id = $1 AND at = (SELECT observed_at FROM sites WHERE id = $1)`, ends); err != nil {
+	before := make([]evidence.Mark, len(began))
+	if err := tx.QueryMany(ctx, endRun, ends, func(i int, scan Scan) (err error) {
+		before[ended[i]], err = scanMark(scan)
+		return err
+	}); err != nil {
 		return err
 	}
-	_, err := tx.ExecMany(ctx, insertObservation, begins)
+	for i, o := range began {
+		begins = append(begins, observationRow(o.Lease.Site.ID, o.Site.Origin, o.Observation, 0, o.evidence,
+			after(before[i], o.Lease.Site.LastCheckAt, o.digest)))
+	}
+	inserted, err := tx.ExecMany(ctx, insertObservation, begins)
 	if err != nil && strings.Contains(strings.ToLower(err.Error()), "null") {
 		return fmt.Errorf("an observation refers to a body that is neither kept nor given: %w", err)
+	}
+	if i := slices.Index(inserted, 0); i >= 0 && err == nil {
+		return fmt.Errorf("another answer of %s is recorded for %s", began[i].Site.Origin, began[i].Observation.At.UTC().Format(time.RFC3339Nano))
 	}
 	return err
 }
 
+const endRun = `UPDATE observations SET last_at = $2
+	WHERE site_id = $1 AND at = (SELECT observed_at FROM sites WHERE id = $1) RETURNING seq, link`
+
 // insertObservation fails on a body that is not kept: body_id may not be null.
 const insertObservation = `INSERT INTO observations (site_id, at, last_at, state, reason, detail, status, final_url,
-		body_id, bytes, truncated, backfill, evidence)
+		body_id, bytes, truncated, backfill, evidence, seq, link)
 	VALUES ($1, $2, $3, $4, $5, $6, $7, $8,
 		CASE WHEN CAST($9 AS {{blob}}) IS NULL THEN 0 ELSE (SELECT id FROM bodies WHERE sha256 = CAST($9 AS {{blob}})) END,
-		$10, $11, $12, $13)
+		$10, $11, $12, $13, $14, $15)
 	ON CONFLICT (site_id, at) DO NOTHING`
 
-func observationRow(siteID int64, origin string, ob *watcher.Observation, lastAt int64, evidence []byte) []any {
+func observationRow(siteID int64, origin string, ob *watcher.Observation, lastAt int64, packed []byte, link evidence.Mark) []any {
 	return []any{siteID, toMillis(ob.At), lastAt, string(ob.State), string(ob.Reason), ob.Detail, int64(ob.Status),
-		shortURL(origin, ob.FinalURL), hashArg(ob.Body), ob.Bytes, toInt(ob.Truncated), backfillOf(ob), evidence}
+		shortURL(origin, ob.FinalURL), hashArg(ob.Body), ob.Bytes, toInt(ob.Truncated), backfillOf(ob), packed,
+		link.Position, link.Link[:]}
 }
 
 // backfillOf is how many captures a backfilled run is made of, 0 for a live one.

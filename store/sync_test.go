@@ -24,7 +24,7 @@ func TestSyncSites(t *testing.T) {
 		}
 		record(t, s, policy(claim(t, s, t0, 1)[0], t0, "x", blockedProfile))
 		first := claimOne(t, s, list[0].Origin)
-		record(t, s, policy(first, t0, "y", blockedProfile))
+		record(t, s, policy(first, t0.Add(time.Minute), "y", blockedProfile))
 
 		changed := slices.Clone(list[1:])
 		changed[0].Tags = []string{"news"}

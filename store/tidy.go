@@ -128,11 +128,16 @@ func (s *Store) exec(ctx context.Context, query string, args ...any) (n int64, e
 }
 
 // dropObservations removes runs that ended before a time. The open run of a
-// site stays, however old.
+// site stays, however old, and what is left of a chain is its end.
 func (s *Store) dropObservations(ctx context.Context, before time.Time) (dropped int64, err error) {
 	err = s.byPages(ctx, "sites", func(after, upTo int64) (bool, error) {
-		n, err := s.exec(ctx, "DELETE FROM observations WHERE site_id > $1 AND site_id <= $2 AND last_at <> 0 AND last_at < $3",
-			after, upTo, toMillis(before))
+		var n int64
+		err := s.Write(ctx, func(tx *Tx) (err error) {
+			if _, err = tx.Exec(ctx, noteDropped, after, upTo, toMillis(before)); err == nil {
+				n, err = tx.Exec(ctx, dropRuns, after, upTo, toMillis(before))
+			}
+			return err
+		})
 		dropped += n
 		return true, err
 	})
@@ -191,7 +196,7 @@ func (b *bitmap) add(id int64) {
 
 func (b bitmap) has(id int64) bool {
 	i := int(id / 64)
-	return i < len(b) && b[i]>>(id%64)&1 == 1
+	return id >= 0 && i < len(b) && b[i]>>(id%64)&1 == 1
 }
 
 // usedBodies walks all that refers to bodies.

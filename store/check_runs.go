@@ -1,0 +1,185 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/robotswatch/robotswatch/evidence"
+	"github.com/robotswatch/robotswatch/watcher"
+)
+
+// observationsHold checks runs and chains site by site.
+func (c *checker) observationsHold(ctx context.Context) error {
+	return c.s.byPages(ctx, "sites", func(after, upTo int64) (bool, error) {
+		kept, err := c.chains(ctx, after, upTo)
+		if err != nil {
+			return false, err
+		}
+		rows, err := c.s.Query(ctx, "SELECT "+observationColumns+`, observations.site_id, observations.last_at, observations.body_id,
+				observations.seq, observations.link, sites.observed_at`+fromObservations+
+			"WHERE observations.site_id > $1 AND observations.site_id <= $2 ORDER BY observations.site_id, observations.at", after, upTo)
+		if err != nil {
+			return false, err
+		}
+		var site siteRuns
+		err = each(rows, func(scan Scan) error {
+			var r keptRun
+			var err error
+			var id, observed int64
+			r.Run, r.origin, err = scanObservation(scan, &id, &r.end, &r.body, &r.seq, &r.link, &observed)
+			if err != nil && !errors.Is(err, ErrCorrupt) {
+				return err
+			}
+			r.corrupt = err
+			if id != site.id {
+				c.siteHolds(&site, kept)
+				site = siteRuns{id: id, origin: r.origin, observed: observed}
+			}
+			site.runs = append(site.runs, r)
+			return nil
+		})
+		if err == nil {
+			c.siteHolds(&site, kept)
+			for key, row := range kept { // of which no run is left
+				c.problem("chain", row.origin, fmt.Sprintf("all %d records of its %s chain are missing", max(row.length, 1), chainName(key.archive)))
+			}
+		}
+		return true, err
+	})
+}
+
+// keptRun is a row of observations.
+type keptRun struct {
+	evidence.Link
+	origin         string
+	end, body, seq int64
+	link           []byte
+	corrupt        error // of its evidence
+}
+
+// siteRuns is all that is kept of a site, in order of time.
+type siteRuns struct {
+	id       int64
+	origin   string
+	observed int64
+	runs     []keptRun
+}
+
+type chainKey struct {
+	site    int64
+	archive bool
+}
+
+type chainRow struct {
+	beginning
+	origin string
+	length int64
+}
+
+func chainName(archive bool) string {
+	if archive {
+		return evidence.Archive
+	}
+	return evidence.Live
+}
+
+// chains reads the rows of some sites; those of which nothing need be left are
+// left out.
+func (c *checker) chains(ctx context.Context, after, upTo int64) (map[chainKey]chainRow, error) {
+	rows, err := c.s.Query(ctx, `SELECT dropped, dropped_link, dropped_last_at, length, archive, site_id, origin
+		FROM chains JOIN sites ON sites.id = chains.site_id WHERE site_id > $1 AND site_id <= $2`, after, upTo)
+	if err != nil {
+		return nil, err
+	}
+	kept := make(map[chainKey]chainRow)
+	err = each(rows, func(scan Scan) error {
+		var k chainKey
+		var r chainRow
+		var archive int64
+		err := r.scan(scan, &r.length, &archive, &k.site, &r.origin)
+		if k.archive = archive != 0; !k.archive || r.length != r.dropped {
+			kept[k] = r
+		}
+		return err
+	})
+	return kept, err
+}
+
+// siteHolds checks the runs of a site, and takes the rows of its chains out of
+// those that are left.
+func (c *checker) siteHolds(site *siteRuns, left map[chainKey]chainRow) {
+	if site.id == 0 {
+		return
+	}
+	var lastEnd int64
+	for i := range site.runs {
+		r := &site.runs[i]
+		when := r.Run.At.Format("2006-01-02T15:04:05Z")
+		if r.body != 0 && !c.bodies.has(r.body) {
+			c.problem("run body", r.origin, fmt.Sprintf("body %d, seen at %s, is missing", r.body, when))
+		}
+		if r.corrupt != nil {
+			c.problem("evidence", r.origin, r.corrupt.Error())
+		}
+		at, open := toMillis(r.Run.At), toMillis(r.Run.At) == site.observed
+		if at < lastEnd || r.end != 0 && r.end < at {
+			c.problem("overlap", r.origin, "the observation of "+when+" overlaps another or ends before it begins")
+		}
+		if open != (r.end == 0) {
+			c.problem("open", r.origin, "the observation of "+when+" never ended, or ended and is still open")
+		}
+		lastEnd = max(at, r.end)
+	}
+	for _, archive := range []bool{false, true} {
+		key := chainKey{site.id, archive}
+		row, noted := left[key]
+		delete(left, key)
+		c.chainHolds(site, archive, row, noted)
+	}
+}
+
+// chainHolds checks one chain of a site.
+func (c *checker) chainHolds(site *siteRuns, archive bool, row chainRow, noted bool) {
+	chain := evidence.Chain{Site: site.origin, Dropped: row.mark(), Until: fromMillis(row.lastAt)}
+	if row.dropped < 0 || (row.dropped == 0) != (row.link == nil) || row.dropped == 0 && row.lastAt != 0 {
+		c.problem("chain", site.origin, "what was dropped of its "+chainName(archive)+" chain does not fit together")
+	}
+	unchained := 0
+	var last *keptRun
+	for i := range site.runs {
+		r := &site.runs[i]
+		if r.Run.Backfill != archive {
+			continue
+		}
+		if r.seq == beforeChains && r.link == nil {
+			unchained++
+			continue
+		}
+		if r.seq < 1 || len(r.link) != len(watcher.Hash{}) || r.Run.Looks < 0 {
+			c.problem("link", site.origin, "the observation of "+r.Run.At.Format(time.RFC3339)+" has no place in a chain")
+			continue
+		}
+		r.Mark = markOf(r.seq, r.link)
+		chain.Links = append(chain.Links, r.Link)
+		if last == nil || r.seq > last.seq {
+			last = r
+		}
+	}
+	for _, b := range chain.Breaks() {
+		c.problem("chain", site.origin, "the observation of "+b.At.Format(time.RFC3339)+": "+b.What)
+	}
+	switch {
+	case archive && noted && unchained > 0:
+		c.problem("chain", site.origin, fmt.Sprintf("%d observations from archives are not in its chain", unchained))
+	case archive && noted && chain.Head().Position != row.length, archive && !noted && last != nil:
+		c.problem("chain", site.origin, fmt.Sprintf("its archive chain has %d records and ends with record %d", row.length, chain.Head().Position))
+	case !archive && last != nil && toMillis(last.Run.At) != site.observed, !archive && noted && last == nil:
+		c.problem("chain", site.origin, fmt.Sprintf("its chain ends with record %d, which is not the open observation", chain.Head().Position))
+	}
+}
+
+// beforeChains is observations.seq of what was recorded before there were
+// chains.
+const beforeChains = -1
