@@ -1,6 +1,7 @@
 package fetch
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -24,6 +25,13 @@ type Capture struct {
 	Body    []byte // as it was sent, or already decoded; nil: not kept
 	Cut     bool   // whoever captured it kept only the beginning of the body
 	Address netip.AddrPort
+
+	// What a look of ours found, where the capture is one of those; State is ""
+	// otherwise. A body is then one that was taken for robots.txt.
+	State    State
+	Reason   Reason
+	Detail   string
+	FinalURL string // "" is the site's own /robots.txt
 }
 
 // Captures reads captures as a look reads what it receives. It is safe for
@@ -49,6 +57,9 @@ func (c *Captures) Outcome(in Capture) (Outcome, error) {
 	out := Outcome{At: in.At, Status: in.Status, Address: in.Address, Vendor: vendor(in.Header), Headers: evidence(in.Header)}
 	if in.Status != 0 {
 		out.FinalURL = in.Origin + "/robots.txt"
+	}
+	if in.State != "" {
+		return c.judged(in, out)
 	}
 	l := look{out: out}
 	switch success := in.Status >= 200 && in.Status <= 299; {
@@ -77,6 +88,36 @@ func (c *Captures) Outcome(in Capture) (Outcome, error) {
 	}
 	return l.out, nil
 }
+
+// judged takes over what a look of ours found.
+func (c *Captures) judged(in Capture, out Outcome) (Outcome, error) {
+	l := look{out: out}
+	if in.FinalURL != "" && in.Status != 0 {
+		l.out.FinalURL = visible.Short(in.FinalURL, maxCapturedURL)
+	}
+	switch in.State {
+	case Policy:
+		if in.Body == nil {
+			return l.out, ErrNoBody
+		}
+		if int64(len(in.Body)) > c.max {
+			in.Body, in.Cut = in.Body[:c.max], true
+			in.Body, _ = robots.Cut(in.Body, max(len(in.Body)-1, 0))
+		}
+		l.out.Body, l.out.Bytes, l.out.Truncated = bytes.Clone(in.Body), int64(len(in.Body)), in.Cut
+	case Absent, Denied, Unreachable, NotRobots:
+	default:
+		return l.out, fmt.Errorf("state %.40q is not known", in.State)
+	}
+	if in.Reason != NoReason && !isReason(string(in.Reason)) {
+		return l.out, fmt.Errorf("reason %.40q is not one", in.Reason)
+	}
+	l.end(in.State, in.Reason, visible.Short(in.Detail, maxEvidence))
+	return l.out, nil
+}
+
+// maxCapturedURL is how long an address can be that is taken from a capture.
+const maxCapturedURL = 2048
 
 // broken are the reasons for which a success is none.
 var broken = []Reason{TruncatedBody, BadEncoding, BadAnswer, TooMuchTraffic, HeaderTooLarge, Timeout, ConnReset}

@@ -182,20 +182,21 @@ func (d *deriver) derive(ctx context.Context, p Past, looks []look) (*Rewrite, d
 	return w, n, nil
 }
 
-// resolve gives revisits what they refer to: the capture with the same payload.
+// resolve gives revisits what they refer to: the capture with the same payload,
+// the latest before them or else the first after.
 func resolve(looks []look) (kept []look, unresolved int) {
 	if !slices.ContainsFunc(looks, func(l look) bool { return l.revisit }) {
 		return looks, 0
 	}
 	seen := make(map[string]*look)
-	for i := range looks {
+	for i := len(looks) - 1; i >= 0; i-- { // the first of each at last
 		if l := &looks[i]; !l.revisit && l.digest != "" {
-			if _, ok := seen[l.digest]; !ok {
-				seen[l.digest] = l
-			}
+			seen[l.digest] = l
 		}
 	}
-	for _, l := range looks {
+	kept = make([]look, 0, len(looks))
+	for i := range looks {
+		l := looks[i]
 		if l.revisit {
 			was := seen[l.digest]
 			if was == nil {
@@ -205,6 +206,8 @@ func resolve(looks []look) (kept []look, unresolved int) {
 			at := l.out.At
 			l.out, l.hash, l.revisit = was.out, was.hash, false
 			l.out.At = at
+		} else if l.digest != "" {
+			seen[l.digest] = &looks[i]
 		}
 		kept = append(kept, l)
 	}

@@ -259,7 +259,8 @@ func readFields(r *bufio.Reader) (http.Header, error) {
 // readCapture makes a capture of a record, if it is one of a robots.txt.
 func readCapture(h http.Header, block io.Reader) (c Capture, use bool, err error) {
 	kind := h.Get("Warc-Type")
-	if kind != "response" && kind != "revisit" {
+	silent := kind == "metadata" && h.Get(fieldState) != "" // of ours: nothing was answered
+	if kind != "response" && kind != "revisit" && !silent {
 		return c, false, nil
 	}
 	target := strings.Trim(h.Get("Warc-Target-Uri"), "<>")
@@ -278,8 +279,13 @@ func readCapture(h http.Header, block io.Reader) (c Capture, use bool, err error
 	if a, err := netip.ParseAddr(h.Get("Warc-Ip-Address")); err == nil {
 		c.Address = netip.AddrPortFrom(a, portOf(u))
 	}
-	if kind == "revisit" {
+	c.State, c.Reason = fetch.State(h.Get(fieldState)), fetch.Reason(h.Get(fieldReason))
+	c.Detail, c.FinalURL = h.Get(fieldDetail), h.Get(fieldFinalURL)
+	switch {
+	case kind == "revisit":
 		return c, true, revisit(&c, h, block)
+	case silent:
+		return c, true, nil
 	}
 	return c, true, response(&c, h.Get("Warc-Truncated"), block)
 }

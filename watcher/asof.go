@@ -77,6 +77,10 @@ func looks(o Observation, at time.Time, confirm Confirm) []time.Time {
 	return times
 }
 
+// AssumedLooks are the times of as many looks of a run as may be needed to
+// confirm it: the first is known, the others are assumed as AsOf does.
+func (o *Observation) AssumedLooks(confirm Confirm) []time.Time { return looks(*o, o.LastAt, confirm) }
+
 // Spread is when the i-th capture of a backfilled run was made, from 0, if they
 // are evenly spread.
 func (o *Observation) Spread(i int) time.Time {

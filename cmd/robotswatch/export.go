@@ -28,22 +28,36 @@ type exportFlags struct {
 }
 
 // tables are what export knows.
-var tables = []string{"observations", "policies", "changes"}
+var tables = []string{"observations", "policies", "changes", warcTable}
+
+// warcTable is no table: what was seen, as a web archive.
+const warcTable = "warc"
 
 func (a *app) exportCommand() *cobra.Command {
 	var f exportFlags
 	cmd := &cobra.Command{
-		Use:   "export observations|policies|changes",
-		Short: "Write what is known as a table: CSV, JSON Lines or Parquet",
+		Use:   "export observations|policies|changes|warc",
+		Short: "Write what is known as a table (CSV, JSON Lines, Parquet) or as a web archive",
 		Long: `Writes what is known as a table for notebooks. observations: runs of equal
 answers. policies: when each agent had which access to each site, with the line
-that decided. changes: the change events. docs/datasets.md describes the columns.`,
+that decided. changes: the change events. docs/datasets.md describes the columns.
+warc: what was seen as a web archive (WARC 1.1, each record packed where the
+name of --out ends in .gz), which "backfill warc" reads to the same end.`,
 		Example: "  robotswatch export policies --format parquet --out policies.parquet\n" +
-			"  robotswatch export changes --format parquet --out changes --partition --since 7d",
+			"  robotswatch export changes --format parquet --out changes --partition --since 7d\n" +
+			"  robotswatch export warc --out seen.warc.gz",
 		Args: cobra.ExactArgs(1), ValidArgs: tables,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if !slices.Contains(tables, args[0]) {
 				return fmt.Errorf("export %q: allowed are %s", args[0], strings.Join(tables, ", "))
+			}
+			if args[0] == warcTable {
+				for _, name := range []string{"format", "partition", "agent", "gap"} {
+					if cmd.Flags().Changed(name) {
+						return fmt.Errorf("export warc takes no --%s", name)
+					}
+				}
+				return a.exportWARC(cmd.Context(), f)
 			}
 			return a.export(cmd.Context(), args[0], f)
 		},
