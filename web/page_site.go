@@ -40,6 +40,7 @@ type sitePage struct {
 	BeforeOptions, AfterOptions []option
 	File                        *fileView
 	NoFile                      string
+	Evidence                    string // where a bundle about the answer is
 }
 
 // accessGroup is agents with the same access, by the same line.
@@ -142,6 +143,7 @@ func (s *Server) timeline(r *http.Request, p *sitePage) error {
 	}
 	if len(runs) > 0 {
 		p.Answer = &runs[0]
+		p.Evidence = s.evidencePath(p.Site.Origin)
 	}
 	p.Versions = versions(runs)
 	p.ComparePath = s.prefix + "/sites/" + url.PathEscape(strings.TrimPrefix(strings.TrimPrefix(p.Site.Origin, "https://"), "http://")) + "/compare"

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"html/template"
+	"io"
 	"log/slog"
 	"net/http"
 	"net/url"
@@ -34,7 +35,12 @@ type Deps struct {
 	Reload  func(context.Context) error                    // POST /-/reload
 	Check   func(ctx context.Context, origin string) error // looks at a site now, and returns when that is recorded
 	Log     *slog.Logger                                   // nil: slog.Default()
-	Now     func() time.Time                               // nil: time.Now
+
+	// Evidence makes a bundle about what a site answered at a time, zero for
+	// now; Heads lists where the chains of all sites stood.
+	Evidence func(ctx context.Context, origin string, at time.Time) ([]byte, error)
+	Heads    func(ctx context.Context, at time.Time, w io.Writer) error
+	Now      func() time.Time // nil: time.Now
 }
 
 // Server is the whole HTTP face of the daemon. Make it with New; make another
@@ -105,10 +111,12 @@ func (s *Server) routes() (http.Handler, error) {
 		_, _ = w.Write(document) // the client may be gone
 	})
 	api.HandleFunc("GET "+apiPath+"/sites/{host}/robots.txt", s.rawFile)
+	api.HandleFunc("GET "+apiPath+"/sites/{host}/evidence", s.evidenceFile)
 
 	mux := http.NewServeMux()
 	mux.Handle("GET /assets/", s.assets())
 	s.operations(mux)
+	mux.Handle("GET "+apiPath+"/heads", s.authorised(http.HandlerFunc(s.heads))) // long: it is streamed
 	mux.Handle("/api/", s.authorised(withETag(orAPIError(api))))
 	mux.Handle("/", withETag(content))
 	return mux, nil

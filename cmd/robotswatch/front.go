@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"net/http"
 	"sync/atomic"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 	toolkit "github.com/prometheus/exporter-toolkit/web"
@@ -104,6 +106,12 @@ func (d *daemon) handler(cfg *config.Config) (*web.Server, error) {
 		Reload:  d.askReload,
 		Check:   d.checkNow,
 		Log:     d.log,
+
+		Evidence: (&notary{d.store, judge}).bundle,
+		Heads: func(ctx context.Context, at time.Time, w io.Writer) error {
+			_, err := writeHeads(ctx, d.store, at, w)
+			return err
+		},
 	})
 }
 
