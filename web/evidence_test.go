@@ -14,12 +14,9 @@ import (
 )
 
 func TestEvidenceAndHeadsAreServed(t *testing.T) {
-	w := newWorld(t, web.Settings{}, nil, today)
-	sites, err := w.store.Sites(t.Context(), watcher.SiteFilter{Limit: 1})
-	if err != nil || len(sites) == 0 {
-		t.Fatal(sites, err)
-	}
-	host := strings.TrimPrefix(sites[0].Origin, "https://")
+	const host, origin = "a.example", "https://a.example"
+	w := newWorld(t, web.Settings{}, []watcher.SiteConfig{{Origin: origin}}, today.Add(-time.Hour))
+	w.live(t, []look{policySeen(origin, today.Add(-time.Minute), "User-agent: GPTBot\nDisallow: /\n")})
 	s, err := web.New(web.Settings{}, web.Deps{Store: w.store, Judge: w.judge, Now: func() time.Time { return today.Add(time.Hour) },
 		Evidence: func(_ context.Context, origin string, at time.Time) ([]byte, error) {
 			if at.Year() == 2001 {
@@ -43,7 +40,7 @@ func TestEvidenceAndHeadsAreServed(t *testing.T) {
 		code int
 		want string
 	}{
-		{"/api/v1/sites/" + host + "/evidence?at=2026-05-01", 200, sites[0].Origin + " at 2026-05-01T00:00:00Z"},
+		{"/api/v1/sites/" + host + "/evidence?at=2026-05-01", 200, origin + " at 2026-05-01T00:00:00Z"},
 		{"/api/v1/sites/" + host + "/evidence?at=soon", 400, "at: want a time"},
 		{"/api/v1/sites/" + host + "/evidence?at=2001-01-01", 404, "not_found"},
 		{"/api/v1/sites/nowhere.example/evidence", 404, "not among the sites"},
@@ -61,9 +58,10 @@ func TestEvidenceAndHeadsAreServed(t *testing.T) {
 			t.Errorf("%s where it is not wired: %d", path, got.Code)
 		}
 	}
-	func() {
-		defer func() { _ = recover() }()
-		get(t, s, "GET", "http://localhost/api/v1/heads?at=2001-01-01")
-		t.Error("half a list looks like a whole one")
+	defer func() {
+		if recover() == nil {
+			t.Error("half a list looks like a whole one")
+		}
 	}()
+	get(t, s, "GET", "http://localhost/api/v1/heads?at=2001-01-01")
 }
