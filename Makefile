@@ -68,8 +68,17 @@ prove-alerts: ## 300 kills of the daemon with receivers that misbehave; 100,000 
 	ROBOTSWATCH_TEMPLATE_SITES=100000 go test ./notify -run Template -timeout 20m -count 1 -v
 
 .PHONY: prove-scale
-prove-scale: ## the figures of docs/performance.md at full length and a million sites
-	ROBOTSWATCH_BENCH=full go test -tags campaign ./internal/campaign -run 'CPU|Unchanged|Storm|Many|Together' -count 1 -v -timeout 60m
+prove-scale: prove-start ## the figures of docs/performance.md at full length and a million sites
+	ROBOTSWATCH_BENCH=full go test -tags campaign ./internal/campaign -run 'CPU|Unchanged|Storm|Together' -count 1 -v -timeout 60m
+
+.PHONY: prove-rate
+RUNS ?= 5
+prove-rate: ## a minute of unchanged checks of 100,000 sites on each database, RUNS (5) times
+	ROBOTSWATCH_BENCH=full go test ./internal/campaign -run Unchanged -count $(RUNS) -v -timeout 60m
+
+.PHONY: prove-start
+prove-start: ## starts, memory and claims with a million sites
+	ROBOTSWATCH_BENCH=full go test ./internal/campaign -run Many -count 1 -v -timeout 30m
 	ROBOTSWATCH_BENCH_SITES=1000000 go test ./store -run BytesPerSite -bench ClaimAtScale -benchtime 5x -count 1 -v -timeout 60m
 
 .PHONY: prove-cluster

@@ -72,6 +72,7 @@ type Config struct {
 	}
 	Receivers []Receiver
 
+	siteCount int // when they were checked
 	sites     []Site
 	siteFiles []siteFile
 	check     func(string) error

@@ -124,6 +124,18 @@ func normalizeHost(host string) (string, error) {
 	if host == "" {
 		return "", errors.New("there is no host")
 	}
+	// What is in its one form already needs no tables of names.
+	if isPlainHost(host) {
+		return host, nil
+	}
+	if a, err := netip.ParseAddr(host); err == nil && a.Is4() {
+		return a.String(), nil
+	}
+	return mapHost(host)
+}
+
+// mapHost brings any host name or IPv4 address to its one form.
+func mapHost(host string) (string, error) {
 	ascii, err := hosts().ToASCII(host)
 	if err != nil {
 		return "", fmt.Errorf("the host name %q cannot exist (%s)", host, strings.TrimPrefix(err.Error(), "idna: "))

@@ -15,6 +15,7 @@ func checkSites(l *loader, c *Config) {
 	seed := maphash.MakeSeed()
 	var hashes []uint64
 	l.eachSite(c, true, func(_ string, _ place, s Site) { hashes = append(hashes, maphash.String(seed, s.Origin)) })
+	c.siteCount = len(hashes)
 	slices.Sort(hashes)
 	suspects := map[uint64]bool{}
 	for i := 1; i < len(hashes); i++ {

@@ -49,6 +49,9 @@ func checkTag(s string) error {
 	return nil
 }
 
+// SiteCount is how many sites there were when the configuration was checked.
+func (c *Config) SiteCount() int { return c.siteCount }
+
 // Sites yields every site: those of the configuration, then those of the
 // site files in their order. Files are read anew each time and never held in
 // memory. An error ends it: a file that cannot be read any more, or that was

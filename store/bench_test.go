@@ -94,7 +94,7 @@ func sweep(tb testing.TB, s *Store, now time.Time, result func(i int, l watcher.
 // spread is a first due time as schedules give it: each site at its own
 // moment, in no order.
 func spread(origin, _ string) time.Time {
-	h := wantedOf(watcher.SiteConfig{Origin: origin}).origin
+	h := new(hasher).of(watcher.SiteConfig{Origin: origin}).origin
 	return t0.Add(-time.Duration(h[0])*time.Minute - time.Duration(h[1])*time.Second - time.Duration(h[2])*10*time.Millisecond)
 }
 

@@ -30,6 +30,7 @@ type presence struct {
 
 	mu        sync.Mutex
 	receivers []string            // that its configuration has
+	synced    bool                // they are known
 	owners    map[string]struct{} // under these names it leases receivers
 }
 
@@ -37,13 +38,13 @@ type presence struct {
 func (p *presence) wants(receivers []string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.receivers = slices.Clone(receivers)
+	p.receivers, p.synced = slices.Clone(receivers), true
 }
 
-func (p *presence) wanted() []string {
+func (p *presence) wanted() (receivers []string, known bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.receivers
+	return p.receivers, p.synced
 }
 
 func (p *presence) owns(owner string) {
@@ -96,8 +97,9 @@ func (s *Store) stayPresent(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-tick.C:
-			if s.signOfLife(ctx) == nil {
-				_ = s.keepReceivers(ctx, s.presence.wanted(), s.Now())
+			receivers, known := s.presence.wanted()
+			if s.signOfLife(ctx) == nil && known {
+				_ = s.keepReceivers(ctx, receivers, s.Now())
 			}
 		}
 	}

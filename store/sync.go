@@ -30,6 +30,10 @@ func (s Synced) Changed() bool { return s.Added+s.Back+s.Updated+s.Left > 0 }
 const (
 	// syncBatch is how many sites one transaction of SyncSites touches.
 	syncBatch = 2000
+	// addBatch is how many sites one transaction adds. Their places in the index
+	// of origins are anywhere, and each transaction writes every page that it
+	// touches once.
+	addBatch = 4 * syncBatch
 	// sortWindow is how many new sites are put in the order of their looks
 	// before they are added. Sites that are looked at together then lie
 	// together, and a claim among a million reads and writes a tenth of the
@@ -50,7 +54,7 @@ const factSites = "sites_digest"
 // be looked at ever after.
 func (s *Store) SyncSites(ctx context.Context, now time.Time, sites iter.Seq2[watcher.SiteConfig, error],
 	firstDue func(origin, schedule string) time.Time) (Synced, error) {
-	want, err := readWanted(sites)
+	want, err := readWanted(sites, s.activeSites(ctx))
 	if err != nil {
 		return Synced{}, err
 	}
@@ -64,6 +68,18 @@ func (s *Store) SyncSites(ctx context.Context, now time.Time, sites iter.Seq2[wa
 		return Synced{}, fmt.Errorf("sync sites: %w", err)
 	}
 	return y.done, nil
+}
+
+// activeSites is how many there are; 0 when that cannot be told.
+func (s *Store) activeSites(ctx context.Context) (n int) {
+	counts, err := s.SiteCounts(ctx)
+	if err != nil {
+		return 0 // whoever needs the store next will say so
+	}
+	for _, k := range counts {
+		n += k
+	}
+	return n
 }
 
 type syncer struct {
@@ -210,11 +226,12 @@ func (y *syncer) write(ctx context.Context, sites iter.Seq2[watcher.SiteConfig, 
 		}
 		return nil
 	}
+	var h hasher
 	for c, err := range sites {
 		if err != nil {
 			return 0, err
 		}
-		key := wantedOf(c)
+		key := h.of(c)
 		w := y.find(key.origin)
 		if w == nil || w.config != key.config || w.met {
 			continue
@@ -234,14 +251,14 @@ func (y *syncer) write(ctx context.Context, sites iter.Seq2[watcher.SiteConfig, 
 	return seen, flush(true)
 }
 
-// addColumns is how many arguments a new site takes, addRows how many go into
-// one statement.
+// addColumns is how many arguments a new site takes, addRows how many sites go
+// into one statement: SQLite's driver looks each argument up among all.
 const (
 	addColumns = 6
-	addRows    = 100
+	addRows    = 16
 )
 
-var addSites = func(rows int) string {
+func addSites(rows int) string {
 	var b strings.Builder
 	b.WriteString("INSERT INTO sites (origin, tags_id, agents_id, schedule, state_since, next_check_at) VALUES ")
 	for i := range rows {
@@ -262,7 +279,7 @@ type newSite struct {
 
 func (y *syncer) addSorted(ctx context.Context, sites []newSite) error {
 	slices.SortStableFunc(sites, func(a, b newSite) int { return a.due.Compare(b.due) })
-	for batch := range slices.Chunk(sites, syncBatch) {
+	for batch := range slices.Chunk(sites, addBatch) {
 		if err := y.add(ctx, batch); err != nil {
 			return err
 		}
@@ -276,6 +293,7 @@ func (y *syncer) add(ctx context.Context, sites []newSite) error {
 	err := y.s.Write(ctx, func(tx *Tx) error {
 		added = 0
 		by := make(map[standing]int64)
+		usual := addSites(addRows)
 		for chunk := range slices.Chunk(sites, addRows) {
 			args := make([]any, 0, len(chunk)*addColumns)
 			for _, c := range chunk {
@@ -286,7 +304,11 @@ func (y *syncer) add(ctx context.Context, sites []newSite) error {
 				args = append(args, c.Origin, tags, agents, c.Schedule, toMillis(y.now), toMillis(c.due))
 				by[standing{state: fetch.Pending, agents: agents, tags: tags}]++
 			}
-			n, err := tx.Exec(ctx, addSites(len(chunk)), args...)
+			query := usual
+			if len(chunk) < addRows {
+				query = addSites(len(chunk))
+			}
+			n, err := tx.Exec(ctx, query, args...)
 			if err != nil {
 				return err
 			}

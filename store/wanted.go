@@ -2,6 +2,7 @@ package store
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
@@ -15,6 +16,7 @@ import (
 type wanted struct {
 	origin [16]byte // hash; long enough that no two origins meet
 	config uint64   // hash of tags, schedule, agents
+	place  uint32   // in the configuration
 	fate   fate
 	met    bool // by the second walk
 }
@@ -29,13 +31,22 @@ const (
 	fateBack
 )
 
-func wantedOf(c watcher.SiteConfig) wanted {
-	o := sha256.Sum256([]byte(c.Origin))
-	w := wanted{config: configHash(joinSet(sortedTags(c.Tags)), c.Schedule, joinSet(c.Agents))}
-	copy(w.origin[:], o[:])
-	return w
+// hasher makes sites comparable. It remembers the last of what neighbours in
+// a configuration share.
+type hasher struct {
+	last watcher.SiteConfig
+	hash uint64 // of last
 }
 
+func (h *hasher) of(c watcher.SiteConfig) wanted {
+	if c.Schedule != h.last.Schedule || !slices.Equal(c.Tags, h.last.Tags) || !slices.Equal(c.Agents, h.last.Agents) {
+		h.last, h.hash = c, configHash(joinSet(sortedTags(c.Tags)), c.Schedule, joinSet(c.Agents))
+	}
+	o := sha256.Sum256([]byte(c.Origin))
+	return wanted{origin: [16]byte(o[:16]), config: h.hash}
+}
+
+// configHash of nothing is 0.
 func configHash(tags, schedule, agents string) uint64 {
 	if tags == "" && schedule == "" && agents == "" {
 		return 0
@@ -44,16 +55,22 @@ func configHash(tags, schedule, agents string) uint64 {
 	return binary.LittleEndian.Uint64(h[:])
 }
 
-// readWanted walks the configuration once; what it gives is sorted.
-func readWanted(sites iter.Seq2[watcher.SiteConfig, error]) ([]wanted, error) {
-	var want []wanted
+// readWanted walks the configuration once; what it gives is sorted, and the
+// first of several with one origin. expected is how many there probably are.
+func readWanted(sites iter.Seq2[watcher.SiteConfig, error], expected int) ([]wanted, error) {
+	want := make([]wanted, 0, expected)
+	var h hasher
 	for c, err := range sites {
 		if err != nil {
 			return nil, err
 		}
-		want = append(want, wantedOf(c))
+		w := h.of(c)
+		w.place = uint32(len(want))
+		want = append(want, w)
 	}
-	slices.SortStableFunc(want, func(a, b wanted) int { return bytes.Compare(a.origin[:], b.origin[:]) })
+	slices.SortFunc(want, func(a, b wanted) int {
+		return cmp.Or(bytes.Compare(a.origin[:], b.origin[:]), cmp.Compare(a.place, b.place))
+	})
 	return slices.CompactFunc(want, func(a, b wanted) bool { return a.origin == b.origin }), nil
 }
 

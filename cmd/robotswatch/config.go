@@ -55,14 +55,7 @@ func (a *app) checkConfig() error {
 	if err != nil {
 		return err
 	}
-	sites := 0
-	for _, err := range c.Sites() {
-		if err != nil {
-			return err
-		}
-		sites++
-	}
-	_, err = fmt.Fprintf(a.stdout, "%s is fine: %s, %s\n", c.File, count(sites, "site"), count(len(c.Receivers), "receiver"))
+	_, err = fmt.Fprintf(a.stdout, "%s is fine: %s, %s\n", c.File, count(c.SiteCount(), "site"), count(len(c.Receivers), "receiver"))
 	return err
 }
 

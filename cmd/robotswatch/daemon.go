@@ -45,6 +45,7 @@ type daemon struct {
 
 // openDaemon opens the store; close what it returns.
 func openDaemon(ctx context.Context, cfg *config.Config, o daemonOptions) (*daemon, error) {
+	limitMemory(cfg)
 	catalogue, err := agents.Load()
 	if err != nil {
 		return nil, err
@@ -133,14 +134,20 @@ func startDaemon(ctx context.Context, cfg *config.Config, o daemonOptions) error
 		return err
 	}
 	defer front.close()
-	if err := e.adopt(ctx, d.store, d.log); err != nil {
+	loading := d.startLoading(ctx, e)
+	defer loading.end()
+	switch ended, err := loading.wait(adoptPatience); {
+	case err != nil:
 		return err
+	case !ended:
+		d.log.Info("sites are still being brought in step with the configuration; looks begin meanwhile")
 	}
-	return d.serve(ctx, e, front)
+	return d.serve(ctx, e, front, loading)
 }
 
 // serve runs engine after engine: each reload ends one and starts the next.
-func (d *daemon) serve(ctx context.Context, e *engine, front *front) error {
+// The sites of the first may still be on their way into the store.
+func (d *daemon) serve(ctx context.Context, e *engine, front *front, loading *loading) error {
 	sd := newSystemd(d)
 	defer sd.stopping()
 	d.log.Info("robotswatch is running", "version", buildVersion(), "address", front.address())
@@ -156,7 +163,8 @@ func (d *daemon) serve(ctx context.Context, e *engine, front *front) error {
 				d.ready(front.address())
 			}
 		}
-		next, err := d.await(ctx, front, sd)
+		next, err := d.await(ctx, front, sd, loading)
+		loading = nil // whatever comes of it, another configuration is in force
 		stop()
 		if err := <-ended; err != nil {
 			d.log.Error("stop", "error", err)
@@ -170,8 +178,10 @@ func (d *daemon) serve(ctx context.Context, e *engine, front *front) error {
 }
 
 // await waits for a reload that gives the next engine. There is none when the
-// context ends or the HTTP server fails.
-func (d *daemon) await(ctx context.Context, front *front, sd *systemd) (*engine, error) {
+// context ends, the HTTP server fails, or the sites of the first configuration
+// cannot be brought into the store.
+func (d *daemon) await(ctx context.Context, front *front, sd *systemd, loading *loading) (*engine, error) {
+	loaded := loading.ended()
 	for {
 		var reply chan error
 		select {
@@ -179,11 +189,16 @@ func (d *daemon) await(ctx context.Context, front *front, sd *systemd) (*engine,
 			return nil, nil
 		case err := <-front.failed:
 			return nil, fmt.Errorf("HTTP server: %w", err)
+		case <-loaded:
+			if loaded = nil; loading.err != nil && ctx.Err() == nil {
+				return nil, loading.err
+			}
+			continue
 		case <-d.reload:
 		case reply = <-d.reloads:
 		}
 		sd.reloading()
-		next, err := d.prepare(ctx, front)
+		next, err := d.prepare(ctx, front, loading)
 		if ctx.Err() != nil {
 			err = ctx.Err()
 		}
@@ -199,6 +214,7 @@ func (d *daemon) await(ctx context.Context, front *front, sd *systemd) (*engine,
 		case ctx.Err() != nil:
 			return nil, nil
 		case err == nil:
+			limitMemory(next.cfg)
 			d.log.Info("configuration reloaded", "file", next.cfg.File)
 			return next, nil
 		}
@@ -207,7 +223,11 @@ func (d *daemon) await(ctx context.Context, front *front, sd *systemd) (*engine,
 }
 
 // prepare reads and checks the configuration whole before anything follows it.
-func (d *daemon) prepare(ctx context.Context, front *front) (*engine, error) {
+// The one before must have got into the store, so that none overtakes another.
+func (d *daemon) prepare(ctx context.Context, front *front, loading *loading) (*engine, error) {
+	if err := loading.await(ctx); err != nil {
+		return nil, err
+	}
 	cfg, err := d.load()
 	if err != nil {
 		return nil, err

@@ -9,8 +9,9 @@
 // writes the root certificate to -roots, and ends when its standard input
 // does. TLS uses the chain that is usual on the web, with a leaf of its own for
 // each name or address asked for. Answers carry an ETag, and 304 follows from
-// it; -delay holds each answer back. Each line on standard input changes every
-// file, and from then on no two hosts have the same.
+// it; -delay holds each answer back. The line "change" on standard input changes
+// every file, and from then on no two hosts have the same; the line "busiest"
+// is answered with the most requests that were open at once since the last one.
 package main
 
 import (
@@ -36,6 +37,31 @@ import (
 type origin struct {
 	version atomic.Int64 // from 1
 	delay   time.Duration
+
+	mu            sync.Mutex
+	open, busiest int // requests
+}
+
+// enter counts a request until it is answered.
+func (o *origin) enter() (leave func()) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.open++
+	o.busiest = max(o.busiest, o.open)
+	return func() {
+		o.mu.Lock()
+		defer o.mu.Unlock()
+		o.open--
+	}
+}
+
+// sinceLast gives the most requests that were open at once since the last call.
+func (o *origin) sinceLast() int {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	n := o.busiest
+	o.busiest = o.open
+	return n
 }
 
 func (o *origin) tag() string { return fmt.Sprintf(`"5f1e-%d"`, o.version.Load()) }
@@ -97,7 +123,14 @@ func run(roots string, delay time.Duration) error {
 	fmt.Println(port(plain), port(secure))
 	lines := bufio.NewScanner(os.Stdin)
 	for lines.Scan() {
-		o.version.Add(1)
+		switch lines.Text() {
+		case "change":
+			o.version.Add(1)
+		case "busiest":
+			fmt.Println(o.sinceLast())
+		default:
+			return fmt.Errorf("%q on standard input; it takes change and busiest", lines.Text())
+		}
 	}
 	return lines.Err()
 }
@@ -117,6 +150,7 @@ func (o *origin) servePlain(l net.Listener) {
 			if err != nil {
 				return
 			}
+			defer o.enter()()
 			time.Sleep(o.delay)
 			tag := o.tag()
 			if bytes.Contains(request[:n], []byte("If-None-Match: "+tag)) {
@@ -133,6 +167,7 @@ func (o *origin) servePlain(l net.Listener) {
 func port(l net.Listener) int { return l.Addr().(*net.TCPAddr).Port }
 
 func (o *origin) answer(w http.ResponseWriter, r *http.Request) {
+	defer o.enter()()
 	time.Sleep(o.delay)
 	tag := o.tag()
 	w.Header().Set("ETag", tag)

@@ -7,12 +7,13 @@ import (
 	"github.com/robotswatch/robotswatch/store"
 )
 
-// A daemon whose clock differs from the database's by a minute goes by the
-// database's: it looks when that says so and no more often, records at its
-// time, and delivers at once. The database is made to tell another time, which
-// comes to the same.
+// A daemon whose clock differs from the database's goes by the database's: it
+// looks when that says so and no more often, records at its time, and delivers
+// at once. The database is made to tell another time, which comes to the same.
+// The hour between the two is more than any machine is slow: what goes by the
+// wrong clock is an hour off or does not happen in this test's life.
 func TestAClockThatIsOff(t *testing.T) {
-	for name, off := range map[string]string{"behind": "1 minute", "ahead": "-1 minute"} {
+	for name, off := range map[string]string{"behind": "1 hour", "ahead": "-1 hour"} {
 		t.Run(name, func(t *testing.T) {
 			url := server(t).Database(t)
 			s, err := store.Open(t.Context(), url, store.Options{})
@@ -36,8 +37,8 @@ func TestAClockThatIsOff(t *testing.T) {
 			to := newReceiver(t)
 			crowd := newCrowd(t, 50, 2*time.Second)
 			d := start(t, setup{store: url, concurrency: 50, schedule: "@every 2s", sites: crowd.sites, receivers: to.tables()}.write(t))
-			d.awaitSweep(time.Minute)
-			await(t, time.Minute, "no change was delivered", func() bool {
+			d.awaitSweep(3 * time.Minute)
+			await(t, 3*time.Minute, "hardly a change was delivered", func() bool {
 				to.mu.Lock()
 				defer to.mu.Unlock()
 				return len(to.arrived) > 10
@@ -45,17 +46,18 @@ func TestAClockThatIsOff(t *testing.T) {
 			took := time.Since(d.begun)
 			d.stop()
 			wrong := count(t, look(t, url), `SELECT count(*) FROM sites
-				WHERE abs(last_check_at - extract(epoch FROM statement_timestamp()) * 1000) > 20000`)
+				WHERE abs(last_check_at - extract(epoch FROM statement_timestamp()) * 1000) > 1800000`)
 			if wrong > 0 {
 				t.Errorf("%d sites were looked at at another time than the database's", wrong)
+			}
+			wrong = count(t, look(t, url), `SELECT count(*) FROM deliveries
+				WHERE abs(created_at - extract(epoch FROM statement_timestamp()) * 1000) > 1800000`)
+			if wrong > 0 {
+				t.Errorf("%d deliveries were recorded at another time than the database's", wrong)
 			}
 			most := len(crowd.sites) * (2 + int(took/time.Second)) // the least gap is half the interval
 			if crowd.requests > most {
 				t.Errorf("%d requests in %v, want %d at most", crowd.requests, took, most)
-			}
-			// Deliveries that went by the wrong clock would be a minute late.
-			if took > 45*time.Second {
-				t.Errorf("the first changes were delivered after %v", took)
 			}
 		})
 	}

@@ -159,6 +159,19 @@ func (d *daemon) awaitReady(t *testing.T) {
 	})
 }
 
+// saidTimes is how often the log had a message.
+func (d *daemon) saidTimes(msg string) int {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.said[msg]
+}
+
+// awaitSaid waits until the log has had a message.
+func (d *daemon) awaitSaid(limit time.Duration, msg string) {
+	d.t.Helper()
+	await(d.t, limit, "the log does not say "+msg, func() bool { return d.saidTimes(msg) > 0 })
+}
+
 func (d *daemon) get(path string) ([]byte, error) {
 	res, err := http.Get("http://" + d.address + path)
 	if err != nil {

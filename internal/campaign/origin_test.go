@@ -14,6 +14,7 @@ type origin struct {
 	http, https int
 	roots       string // file of the root certificate
 	in          io.Writer
+	out         io.Reader
 }
 
 func startOrigin(t *testing.T, flags ...string) origin {
@@ -32,17 +33,29 @@ func startOrigin(t *testing.T, flags ...string) origin {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { in.Close(); cmd.Wait() })
-	if _, err := fmt.Fscan(bufio.NewReader(out), &o.http, &o.https); err != nil {
+	o.in, o.out = in, bufio.NewReader(out)
+	if _, err := fmt.Fscan(o.out, &o.http, &o.https); err != nil {
 		t.Fatal(err)
 	}
-	o.in = in
 	return o
 }
 
 // change gives every host another file.
 func (o origin) change(t *testing.T) {
 	t.Helper()
-	if _, err := fmt.Fprintln(o.in); err != nil {
+	if _, err := fmt.Fprintln(o.in, "change"); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// busiest is the most requests that were open at once since the last call.
+func (o origin) busiest(t *testing.T) (n int) {
+	t.Helper()
+	if _, err := fmt.Fprintln(o.in, "busiest"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := fmt.Fscan(o.out, &n); err != nil {
+		t.Fatal(err)
+	}
+	return n
 }
