@@ -95,6 +95,19 @@ prove-pages: ## every page in a browser, 10,000 random calls, a million sites
 	ROBOTSWATCH_BROWSER=1 ROBOTSWATCH_SITES=10000 ROBOTSWATCH_CALLS=10000 go test ./web -timeout 60m -count 1
 	ROBOTSWATCH_SCALE=1000000 go test ./web -run ManySites -timeout 60m -count 1 -v
 
+.PHONY: campaign-history
+campaign-history: ## 15,000 hosts over 200 weeks: brought in, replayed, killed five times; 300 real histories
+	ROBOTSWATCH_LONG=1 go test ./history -run 'RealHistories|RealPairs|AreOne' -count 1 -v -timeout 60m
+	ROBOTSWATCH_HOSTS=15000 go test ./history -run ManyHosts -count 1 -v -timeout 60m
+	ROBOTSWATCH_KILL_HOSTS=15000 ROBOTSWATCH_KILL_WEEKS=200 go test ./history -run Killed -count 1 -v -timeout 120m
+
+.PHONY: datasets
+ROWS ?= 1000
+HOSTS ?= 30
+datasets: build ## Parquet read back by DuckDB and compared with the API: ROWS (1000) of HOSTS (30); needs a C compiler
+	cd datasetcheck && ROBOTSWATCH_BIN=$(CURDIR)/$(BIN) ROBOTSWATCH_ROWS=$(ROWS) ROBOTSWATCH_HOSTS=$(HOSTS) \
+	  CGO_ENABLED=1 go test -count 1 -timeout 20m -v .
+
 .PHONY: packages
 packages: ## .deb, .rpm, static binaries and bills of materials under dist/
 	deploy/package/build.sh

@@ -69,7 +69,7 @@ func written[R any](t *testing.T, w func(io.Writer) dataset.Writer[R], rows ...R
 var columns = map[string]string{
 	dataset.ObservationsSchema: "schema site first_at last_at state reason detail status final_url sha256 bytes truncated backfilled captures vendor address tls_subject headers catalogue engine",
 	dataset.PoliciesSchema:     "schema site agent valid_from valid_to access source state rule line sha256 catalogue engine",
-	dataset.ChangesSchema:      "schema id at site tags kind severity summary agents state_before state_after reason detail cause before_sha256 after_sha256 signals crawl_delays sitemaps_added sitemaps_removed managed unstable watched expected backfilled link catalogue engine",
+	dataset.ChangesSchema:      "schema id at site tags kind severity summary agents state_before state_after reason detail cause before_sha256 after_sha256 signals crawl_delays sitemaps_added sitemaps_removed managed unstable watched expected backfilled backfilled_agents link catalogue engine",
 }
 
 func TestColumnsOfAllFormats(t *testing.T) {

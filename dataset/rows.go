@@ -113,6 +113,7 @@ type flatChange struct {
 	Watched      bool          `json:"watched" parquet:"watched"`
 	Expected     string        `json:"expected" parquet:"expected,dict"`
 	Backfilled   bool          `json:"backfilled" parquet:"backfilled"`
+	Later        []string      `json:"backfilled_agents" parquet:"backfilled_agents,list"`
 	Link         string        `json:"link" parquet:"link"`
 	Origin
 }
@@ -156,7 +157,7 @@ func (c Change) flatten() flatChange {
 		StateBefore: string(c.State.Before), StateAfter: string(c.State.After), Reason: string(c.Reason), Detail: c.Detail, Cause: string(c.Cause),
 		BeforeSHA256: c.BeforeSHA256, AfterSHA256: c.AfterSHA256, Managed: c.Managed, Unstable: c.Unstable, Watched: c.Watched,
 		Expected: c.Expected, Backfilled: c.Backfilled, Link: c.Link, Origin: c.Origin,
-		Agents: []agentChange{}, Signals: []signal{}, CrawlDelays: []crawlDelay{}, Added: []string{}, Removed: []string{},
+		Later: append([]string{}, c.BackfilledAgents...), Agents: []agentChange{}, Signals: []signal{}, CrawlDelays: []crawlDelay{}, Added: []string{}, Removed: []string{},
 	}
 	for _, a := range c.Agents {
 		f.Agents = append(f.Agents, agentChange{

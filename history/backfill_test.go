@@ -271,7 +271,13 @@ func TestRealPairsAsTwoCaptures(t *testing.T) {
 		site := "https://" + strings.ReplaceAll(name, "_", "-") + ".example"
 		lines = append(lines, policy(site, t0.Add(week), string(pair[1])), policy(site, t0, string(pair[0])))
 	}
+	if err := s.Sync(t.Context(), []string{"everything"}, t0); err != nil {
+		t.Fatal(err)
+	}
 	backfill(t, s, lines...)
+	if n := deliveries(t, s); n != 0 {
+		t.Errorf("%d deliveries, want none", n)
+	}
 	captures := fetch.NewCaptures(1 << 20)
 	isPolicy := func(body []byte) bool {
 		out, err := captures.Outcome(fetch.Capture{Origin: example, At: t0, Status: 200, Body: body})
@@ -374,6 +380,11 @@ func TestRealHistories(t *testing.T) {
 		changes += len(want)
 	}
 	t.Logf("%d sites, %d lines, %d changes", len(bySite), len(lines), changes)
+	n, found := replay(t, s, j, false)
+	none(t, "replay", n, found)
+	if n.Told != changes {
+		t.Errorf("%d changes told again, want %d", n.Told, changes)
+	}
 }
 
 func TestBadRecordsAreNamedAndPassedOver(t *testing.T) {

@@ -47,6 +47,10 @@ func TestManyHostsOverYears(t *testing.T) {
 	if sum.Captures != int64(hosts*weeks) || sum.New != sum.Captures || sum.Sites != int64(hosts) || sum.Changes == 0 {
 		t.Errorf("%+v", sum)
 	}
+	again := time.Now()
+	n, found := replay(t, s, newJudge(t), false)
+	none(t, "replay", n, found)
+	t.Logf("replayed %d sites, %d changes, in %v, at most %s in memory", n.Sites, n.Told, time.Since(again).Round(time.Millisecond), peak())
 	var bodies int64
 	if err := s.QueryRow(t.Context(), "SELECT coalesce(sum(length(data)), 0) FROM bodies").Scan(&bodies); err != nil {
 		t.Fatal(err)

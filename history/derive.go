@@ -32,6 +32,22 @@ type Rewrite struct {
 	Runs    []watcher.Observation // oldest first
 	Changes []watcher.Change
 	Bodies  map[watcher.Hash][]byte // that the store may lack
+
+	firstLive        time.Time // zero: nobody looked
+	leadFrom, leadTo time.Time // the looks at the first readable live answer
+}
+
+// Replaces reports whether a stored change is one of those that Changes take
+// the place of: what captures from before the first live look led to. What a
+// replay found in the time that was watched stays.
+func (w *Rewrite) Replaces(c watcher.Change) bool {
+	switch {
+	case !c.Backfilled:
+		return false
+	case w.firstLive.IsZero(), c.At.Before(w.firstLive):
+		return true
+	}
+	return c.Kind != watcher.KindState && !w.leadFrom.IsZero() && !c.At.Before(w.leadFrom) && !c.At.After(w.leadTo)
 }
 
 // segment is a time that nobody watched live: before the first live look, or
@@ -168,7 +184,10 @@ func (d *deriver) derive(ctx context.Context, p Past, looks []look) (*Rewrite, d
 	if n.fresh == 0 {
 		return nil, n, nil
 	}
-	w := &Rewrite{Config: p.Config, Bodies: make(map[watcher.Hash][]byte)}
+	w := &Rewrite{Config: p.Config, Bodies: make(map[watcher.Hash][]byte), firstLive: list[0].to}
+	if next := list[0].next; next != nil {
+		w.leadFrom, w.leadTo = next.At, next.At.Add(d.leadTime(next))
+	}
 	for _, r := range p.Runs {
 		if r.Backfill {
 			w.Was++
@@ -268,17 +287,23 @@ func (w *Rewrite) extend(l *look, began *watcher.Observation, gap time.Duration,
 	w.Runs = append(w.Runs, *began)
 }
 
+// leadTime is how long it takes to believe an answer.
+func (d *deriver) leadTime(next *watcher.Observation) time.Duration {
+	confirm := d.judge.Settings().Confirm
+	if next.State == fetch.Policy {
+		return 0
+	}
+	return time.Duration(confirm.Failures-1) * confirm.Interval
+}
+
 // lead tells what changed between the last capture and the first readable live
 // answer, which was no change for whoever saw only that. The state of the site
 // is the live record's affair.
 func (d *deriver) lead(ctx context.Context, w *Rewrite, replay *watcher.Replay, next *watcher.Observation) error {
-	times := 1
-	if next.State != fetch.Policy {
-		times = d.judge.Settings().Confirm.Failures
-	}
-	for i := range times {
-		l := lookOf(next, next.At.Add(time.Duration(i)*d.judge.Settings().Confirm.Interval))
-		if l.out.At.After(next.LastAt) {
+	end := next.At.Add(d.leadTime(next))
+	for at := next.At; !at.After(end); at = at.Add(d.judge.Settings().Confirm.Interval) {
+		l := lookOf(next, at)
+		if at.After(next.LastAt) {
 			return nil
 		}
 		if err := d.fill(ctx, &l); err != nil {

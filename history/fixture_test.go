@@ -49,13 +49,19 @@ const (
 
 func newJudge(t testing.TB) *watcher.Judge {
 	t.Helper()
+	return judgeOf(t, "@ai")
+}
+
+// judgeOf watches some agents.
+func judgeOf(t testing.TB, watch ...string) *watcher.Judge {
+	t.Helper()
 	catalogue, err := agents.Load()
 	if err != nil {
 		t.Fatal(err)
 	}
 	j, err := watcher.NewJudge(watcher.Settings{
 		Confirm:  watcher.Confirm{Failures: 3, Interval: 5 * time.Minute},
-		Schedule: "@every 6h", Watch: []string{"@ai"}, Catalogue: catalogue,
+		Schedule: "@every 6h", Watch: watch, Catalogue: catalogue,
 	})
 	if err != nil {
 		t.Fatal(err)

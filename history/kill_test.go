@@ -1,6 +1,10 @@
 package history_test
 
 import (
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"hash"
 	"math/rand/v2"
 	"os"
 	"os/exec"
@@ -8,6 +12,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/klauspost/compress/zstd"
 
 	"github.com/robotswatch/robotswatch/dataset"
 	"github.com/robotswatch/robotswatch/history"
@@ -21,24 +27,16 @@ const childEnv = "ROBOTSWATCH_TEST_BACKFILL"
 
 // TestKilledBackfillGoesOn kills a backfill at some moments, then lets it end:
 // what is exported is what an undisturbed one gives, octet by octet. It is the
-// process that it kills, too.
+// process that it kills, too. ROBOTSWATCH_KILL_HOSTS and ROBOTSWATCH_KILL_WEEKS
+// say of how much (80 and 60).
 func TestKilledBackfillGoesOn(t *testing.T) {
 	if db, input, ok := strings.Cut(os.Getenv(childEnv), ","); ok {
 		backfillChild(t, db, input)
 		return
 	}
 	dir := t.TempDir()
-	input := filepath.Join(dir, "captures.jsonl")
-	f, err := os.Create(input)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := archive.Write(f, sizes.Pick(80, 20), 60, 3); err != nil {
-		t.Fatal(err)
-	}
-	if err := f.Close(); err != nil {
-		t.Fatal(err)
-	}
+	input := filepath.Join(dir, "captures.jsonl.zst")
+	writePacked(t, input, sizes.Of(t, "ROBOTSWATCH_KILL_HOSTS", 80, 20), sizes.Of(t, "ROBOTSWATCH_KILL_WEEKS", 60, 60))
 	run := func(db string, limit time.Duration) (took time.Duration, killed bool) {
 		child := exec.Command(os.Args[0], "-test.run=^TestKilledBackfillGoesOn$")
 		child.Env = append(os.Environ(), childEnv+"="+db+","+input, "TMPDIR="+dir)
@@ -71,9 +69,9 @@ func TestKilledBackfillGoesOn(t *testing.T) {
 	run(broken, time.Hour)
 	want, got := exported(t, whole), exported(t, broken)
 	if got != want {
-		t.Errorf("after %d kills the export differs: %d octets, want %d", kills, len(got), len(want))
+		t.Errorf("after %d kills the export differs: %s, want %s", kills, got, want)
 	}
-	t.Logf("%d kills of a run of %v, %d octets exported", kills, took.Round(time.Millisecond), len(want))
+	t.Logf("%d kills of a run of %v, exported: %s", kills, took.Round(time.Millisecond), want)
 }
 
 func backfillChild(t *testing.T, db, input string) {
@@ -92,7 +90,34 @@ func backfillChild(t *testing.T, db, input string) {
 	}
 }
 
-// exported is all that a store says, as JSON lines.
+// writePacked makes up captures of hosts over weeks, packed.
+func writePacked(t *testing.T, path string, hosts, weeks int) {
+	t.Helper()
+	f, err := os.Create(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	z, err := zstd.NewWriter(f, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithEncoderConcurrency(1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(archive.Write(z, hosts, weeks, 3), z.Close(), f.Close()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// sum is the length and the hash of what is written to it.
+type sum struct {
+	hash.Hash
+	octets int
+}
+
+func (s *sum) Write(p []byte) (int, error) {
+	s.octets += len(p)
+	return s.Hash.Write(p)
+}
+
+// exported is the sum of all that a store says, as JSON lines.
 func exported(t *testing.T, db string) string {
 	t.Helper()
 	s, err := store.Open(t.Context(), "sqlite:"+db, store.Options{ReadOnly: true})
@@ -100,7 +125,7 @@ func exported(t *testing.T, db string) string {
 		t.Fatal(err)
 	}
 	defer s.Close()
-	var text strings.Builder
+	text := sum{Hash: sha256.New()}
 	p := dataset.Policies{Judge: newJudge(t), Bodies: s, Gap: history.DefaultGap}
 	runs := dataset.NewWriter[dataset.Observation](&text, dataset.JSONL, dataset.About{})
 	policies := dataset.NewWriter[dataset.Policy](&text, dataset.JSONL, dataset.About{})
@@ -128,5 +153,5 @@ func exported(t *testing.T, db string) string {
 		must(changes.Write(dataset.Change{Change: c}))
 	}
 	must(changes.Close())
-	return text.String()
+	return fmt.Sprintf("%d octets, %x", text.octets, text.Sum(nil))
 }

@@ -210,23 +210,24 @@ func (w *rewriting) clear(ctx context.Context, tx *Tx, ids []int64) error {
 		return err
 	}
 	var again [][]any
+	var rewritten []*history.Rewrite
 	for i, site := range w.sites {
 		if removed[i] != int64(site.Was) {
 			return fmt.Errorf("%s: %w", site.Config.Origin, ErrBackfilledMeanwhile)
 		}
 		if site.Was > 0 {
-			again = append(again, []any{ids[i]})
+			again, rewritten = append(again, []any{ids[i]}), append(rewritten, site)
 		}
 	}
 	var doomed [][]any
-	err = tx.QueryMany(ctx, "SELECT id, data FROM changes WHERE site_id = $1", again, func(_ int, scan Scan) error {
+	err = tx.QueryMany(ctx, "SELECT id, data FROM changes WHERE site_id = $1", again, func(i int, scan Scan) error {
 		var id string
 		var data []byte
 		if err := scan(&id, &data); err != nil {
 			return err
 		}
 		c, err := unpackChange(data)
-		if c.Backfilled {
+		if rewritten[i].Replaces(c) {
 			doomed = append(doomed, []any{id})
 		}
 		return err

@@ -43,6 +43,8 @@ var tables = []table{
 	{name: "expectations", key: []string{"id"}, id: true, columns: []string{"site", "agent", "until", "note"}},
 	{name: "standings", key: []string{"state", "phase", "profile_id", "agents_id", "tags_id"}, columns: []string{"sites"}},
 	{name: "standings_daily", key: []string{"day", "state", "phase", "profile_id", "agents_id", "tags_id"}, columns: []string{"sites"}},
+	{name: "watched_agents", key: []string{"token"}, columns: []string{"until_day", "cursor"}},
+	{name: "agent_past", key: []string{"token", "day", "tags_id", "access"}, columns: []string{"sites"}},
 	{name: "jobs", key: []string{"name"}, columns: []string{"done_at", "lease_until"}},
 }
 

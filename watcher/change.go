@@ -85,5 +85,8 @@ type Change struct {
 	Watched      bool                    `json:"watched"`                 // touches an agent that is watched on the site, or is not about agents
 	Expected     string                  `json:"expected,omitempty"`      // note of the expectation that announced it
 	Backfilled   bool                    `json:"backfilled"`
-	Link         string                  `json:"link"`
+	// BackfilledAgents are those of Agents whose part was derived later than
+	// the event: nobody watched them then, and nobody was told of them.
+	BackfilledAgents []string `json:"backfilled_agents,omitempty"`
+	Link             string   `json:"link"`
 }

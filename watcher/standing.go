@@ -3,6 +3,7 @@ package watcher
 import (
 	"time"
 
+	"github.com/robotswatch/robotswatch/diff"
 	"github.com/robotswatch/robotswatch/fetch"
 )
 
@@ -24,6 +25,16 @@ type Standing struct {
 type StandingMove struct {
 	Day time.Time // its first instant, UTC
 	Standing
+}
+
+// AgentMove is how the number of sites that stand in one way to an agent
+// changed on a day: Sites more, or fewer where it is negative.
+type AgentMove struct {
+	Day    time.Time // its first instant, UTC
+	Agent  string
+	Access diff.Access
+	Tags   []string // of the sites; not told when it is read
+	Sites  int
 }
 
 // Site is one that stands so at a moment, with no more in it than what access

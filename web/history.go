@@ -2,6 +2,7 @@ package web
 
 import (
 	"context"
+	"maps"
 	"sync"
 	"time"
 
@@ -36,6 +37,7 @@ type tagNumbers struct {
 	liveAt  time.Time
 	days    []dayTally
 	daysFor time.Time // the day whose past they are
+	past    map[string]time.Time
 }
 
 // of gives the numbers of a tag, "" for all sites.
@@ -82,7 +84,11 @@ func (s *Server) pastDays(ctx context.Context, tag string) ([]dayTally, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	today := dayOf(s.deps.Now())
-	if t.daysFor.Equal(today) {
+	past, err := s.deps.Store.AgentsPast(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if t.daysFor.Equal(today) && maps.Equal(past, t.past) {
 		return t.days, nil
 	}
 	k := s.counter()
@@ -90,7 +96,7 @@ func (s *Server) pastDays(ctx context.Context, tag string) ([]dayTally, error) {
 	var days []dayTally
 	running := newTally()
 	var at time.Time
-	if n := len(t.days) - 1; n > 0 && t.daysFor.Before(today) {
+	if n := len(t.days) - 1; n > 0 && t.daysFor.Before(today) && maps.Equal(past, t.past) && allBefore(past, t.days[n-1].Day) {
 		days, running, at = t.days[:n:n], t.days[n-1].tally.clone(), t.days[n].Day
 	}
 	since := at
@@ -116,8 +122,53 @@ func (s *Server) pastDays(ctx context.Context, tag string) ([]dayTally, error) {
 		}
 	}
 	upTo(today)
-	t.days, t.daysFor = days, today
+	if since.IsZero() { // else no day is new that the past of agents is about
+		if err := s.addPast(ctx, tag, days, past); err != nil {
+			return nil, err
+		}
+	}
+	t.days, t.daysFor, t.past = days, today, past
 	return days, nil
+}
+
+func allBefore(times map[string]time.Time, day time.Time) bool {
+	for _, t := range times {
+		if !t.Before(day) {
+			return false
+		}
+	}
+	return true
+}
+
+// addPast puts in how sites stood to agents before these were watched; until
+// says for which days that is known.
+func (s *Server) addPast(ctx context.Context, tag string, days []dayTally, until map[string]time.Time) error {
+	if len(until) == 0 {
+		return nil
+	}
+	running := newTally()
+	put := func(d dayTally) {
+		for agent, last := range until {
+			if !d.Day.After(last) {
+				c := *running.of(agent)
+				d.Agents[agent] = &c
+			}
+		}
+	}
+	for move, err := range s.deps.Store.AgentMoves(ctx, tag) {
+		if err != nil {
+			return err
+		}
+		for len(days) > 0 && days[0].Day.Before(move.Day) {
+			put(days[0])
+			days = days[1:]
+		}
+		running.count(move.Agent, move.Access, move.Sites)
+	}
+	for _, d := range days {
+		put(d)
+	}
+	return nil
 }
 
 // allDays is the past with today, as it stands, at the end.

@@ -45,6 +45,11 @@ type CountStore interface {
 	// OverdueUpTo counts sites that no check has finished for since then, and
 	// stops at a limit.
 	OverdueUpTo(ctx context.Context, since time.Time, limit int) (int, error)
+	// AgentsPast gives agents, by lower-case token, that were watched later
+	// than others, and the last day for which AgentMoves tells how sites stood
+	// to them.
+	AgentsPast(ctx context.Context) (map[string]time.Time, error)
+	AgentMoves(ctx context.Context, tag string) iter.Seq2[watcher.AgentMove, error]
 }
 
 // ChangeStore reads events and what became of them.

@@ -13,13 +13,25 @@ import (
 
 func (a *app) agentsCommand() *cobra.Command {
 	var format string
+	var inert bool
 	cmd := &cobra.Command{
 		Use:   "agents",
 		Short: "List the crawlers of the catalogue",
 		Long: `List the crawlers of the catalogue: product token, operator, purpose, the groups
-that watch it, and whether its operator says that it obeys robots.txt.`,
-		Args: cobra.NoArgs,
-		RunE: func(*cobra.Command, []string) error {
+that watch it, and whether its operator says that it obeys robots.txt.
+
+With --inert: the rules on watched sites that went inert, since nobody crawls
+under their token any more, with the tokens that took its place and what those
+may fetch now. "evaded" means that this is not what the old rules say.`,
+		Example: "  robotswatch agents --inert --format csv",
+		Args:    cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			switch {
+			case inert && (format == "table" || format == "json" || format == "csv"):
+				return a.inert(cmd.Context(), format)
+			case inert:
+				return fmt.Errorf("--format %q: allowed are table, json and csv", format)
+			}
 			catalogue, err := agents.Load()
 			if err != nil {
 				return err
@@ -33,7 +45,8 @@ that watch it, and whether its operator says that it obeys robots.txt.`,
 			return fmt.Errorf("--format %q: allowed are table and json", format)
 		},
 	}
-	cmd.Flags().StringVar(&format, "format", "table", "table or json")
+	cmd.Flags().StringVar(&format, "format", "table", "table or json; csv with --inert")
+	cmd.Flags().BoolVar(&inert, "inert", false, "list the rules on watched sites for tokens that nobody uses any more")
 	return cmd
 }
 

@@ -5,13 +5,16 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"os"
 	"time"
 
+	"github.com/dustin/go-humanize"
 	"github.com/spf13/cobra"
 
 	"github.com/robotswatch/robotswatch/agents"
 	"github.com/robotswatch/robotswatch/config"
 	"github.com/robotswatch/robotswatch/history"
+	"github.com/robotswatch/robotswatch/internal/visible"
 	"github.com/robotswatch/robotswatch/store"
 	"github.com/robotswatch/robotswatch/watcher"
 )
@@ -46,7 +49,7 @@ ran twice changes nothing. Sites that are not configured are kept as inactive.`,
 }
 
 func (a *app) backfillFrom(use, short string, open func(names []string) (history.Source, error)) *cobra.Command {
-	var gap, tempDir string
+	var gap, tempDir, bad string
 	cmd := &cobra.Command{
 		Use: use, Short: short, Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, names []string) error {
@@ -61,15 +64,16 @@ func (a *app) backfillFrom(use, short string, open func(names []string) (history
 			if err != nil {
 				return err
 			}
-			return a.backfill(cmd.Context(), source, history.Options{Gap: longest, TempDir: tempDir})
+			return a.backfill(cmd.Context(), source, history.Options{Gap: longest, TempDir: tempDir}, bad)
 		},
 	}
 	cmd.Flags().StringVar(&gap, "gap", fmt.Sprintf("%dd", history.DefaultGap/(24*time.Hour)), "an answer is known to go on when it is seen again within this `duration`")
 	cmd.Flags().StringVar(&tempDir, "temp-dir", "", "`directory` for sorting large inputs (default: the system's)")
+	cmd.Flags().StringVar(&bad, "bad", "", fmt.Sprintf("`file` for the list of records that cannot be used (without it the first %d are shown)", badShown))
 	return cmd
 }
 
-func (a *app) backfill(ctx context.Context, source history.Source, o history.Options) error {
+func (a *app) backfill(ctx context.Context, source history.Source, o history.Options, bad string) (err error) {
 	cfg, err := a.loadConfig()
 	if err != nil {
 		return err
@@ -91,20 +95,17 @@ func (a *app) backfill(ctx context.Context, source history.Source, o history.Opt
 		return err
 	}
 	meter := newMeter(a.stderr, log)
-	shown := 0
-	o.Store, o.Origin, o.MaxBytes, o.Progress = s, config.NormalizeOrigin, cfg.Fetch.MaxBytes, meter.progress
-	o.Bad = func(b history.Bad) {
-		if shown++; shown <= badShown {
-			meter.clear()
-			log.Warn("not used", "where", b.Where, "why", b.What)
-		} else if shown == badShown+1 {
-			meter.clear()
-			log.Warn("more is not used; from here on it is only counted")
+	list := badList{meter: meter, log: log}
+	if bad != "" {
+		if list.file, err = os.Create(bad); err != nil {
+			return fmt.Errorf("--bad: %w", err)
 		}
+		defer func() { err = errors.Join(err, list.file.Close()) }()
 	}
+	o.Store, o.Origin, o.MaxBytes, o.Progress, o.Bad = s, config.NormalizeOrigin, cfg.Fetch.MaxBytes, meter.progress, list.add
 	sum, err := history.Run(ctx, source, o)
 	meter.clear()
-	if err != nil {
+	if err = errors.Join(err, list.err); err != nil {
 		return err
 	}
 	return a.printBackfill(sum)
@@ -122,13 +123,48 @@ func syncSites(ctx context.Context, s *store.Store, cfg *config.Config, log *slo
 	return err
 }
 
+// badList lists records that cannot be used: all of them in a file, or the
+// first few for people.
+type badList struct {
+	meter *meter
+	log   *slog.Logger
+	file  *os.File // nil: none
+	shown int
+	err   error
+}
+
+func (l *badList) add(b history.Bad) {
+	if l.file != nil {
+		if _, err := fmt.Fprintln(l.file, visible.Text(b.String())); err != nil && l.err == nil {
+			l.err = fmt.Errorf("--bad: %w", err)
+		}
+		return
+	}
+	switch l.shown++; {
+	case l.shown > badShown+1:
+	case l.shown == badShown+1:
+		l.meter.say("more cannot be used; from here on they are only counted (--bad FILE lists all)")
+	case l.meter.out != nil:
+		l.meter.say(visible.Short(b.Where, maxCell) + ": not used: " + visible.Short(b.What, 2*maxCell))
+	default:
+		l.log.Warn("not used", "where", b.Where, "why", b.What)
+	}
+}
+
 func (a *app) printBackfill(sum history.Summary) error {
+	verdict := "Nothing new."
+	if sum.Rewritten > 0 {
+		verdict = fmt.Sprintf("The history of %s grew. Nothing is sent.", plural(int(sum.Rewritten), "site", "sites"))
+	}
+	if _, err := fmt.Fprintln(a.stdout, verdict); err != nil {
+		return err
+	}
 	lines := []struct {
 		n    int64
 		what string
 	}{
 		{sum.Captures, "captures read"},
-		{sum.Bad, "of them could not be used"},
+		{sum.Bad, "records could not be used"},
 		{sum.Redirects, "are redirects, which say nothing of where they lead to"},
 		{sum.Unresolved, "refer to a capture that is not in the input"},
 		{sum.Repeated, "are of a time for which there is another one"},
@@ -143,9 +179,17 @@ func (a *app) printBackfill(sum history.Summary) error {
 		if l.n == 0 && i > 0 {
 			continue
 		}
-		if _, err := fmt.Fprintf(a.stdout, "%12d  %s\n", l.n, l.what); err != nil {
+		if _, err := fmt.Fprintf(a.stdout, "%12s  %s\n", humanize.Comma(l.n), l.what); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// plural counts things.
+func plural(n int, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return humanize.Comma(int64(n)) + " " + many
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -21,11 +22,17 @@ const captures = `{"site":"https://example.com","time":"2024-05-01T12:00:00Z","s
 func TestBackfillThenAskThePast(t *testing.T) {
 	cfg := storeConfig(t, "[[sites]]\nurl = \"example.org\"\n")
 	code, out, stderr := runApp(t, captures, "--config", cfg, "backfill", "jsonl", "-")
-	if code != exitOK || !strings.Contains(out, "3  captures read") || !strings.Contains(out, "1  of them could not be used") {
+	if code != exitOK || !strings.Contains(out, "3  captures read") || !strings.Contains(out, "1  records could not be used") {
 		t.Fatalf("exit code %d\n%s%s", code, out, stderr)
 	}
 	if !strings.Contains(stderr, "standard input:4") {
 		t.Errorf("the bad line is not named: %s", stderr)
+	}
+	bad := filepath.Join(t.TempDir(), "bad.txt")
+	code, out, stderr = runApp(t, captures, "--config", cfg, "backfill", "jsonl", "--bad", bad, "-")
+	if list, err := os.ReadFile(bad); code != exitOK || !strings.HasPrefix(out, "Nothing new.\n") || err != nil || !strings.HasPrefix(string(list), "standard input:4: ") ||
+		strings.Contains(stderr, "standard input:4") {
+		t.Errorf("again, bad ones to a file: exit code %d, %v\n%s%s%s", code, err, out, stderr, list)
 	}
 	code, out, stderr = runApp(t, "", "--config", cfg, "changes", "--format", "json")
 	if code != exitOK || strings.Count(out, "\n") != 1 || !strings.Contains(out, `"backfilled":true`) || !strings.Contains(out, "GPTBot now blocked") {

@@ -111,6 +111,7 @@ func (d *daemon) run(ctx context.Context, e *engine) error {
 	wg.Go(func() { delivering = e.dispatcher.Run(ctx) })
 	wg.Go(func() { d.store.TidyUp(ctx, e.cfg.Store.Retention, d.log) })
 	wg.Go(func() { witnessHeads(ctx, d.store, d.log) })
+	wg.Go(func() { d.learnPast(ctx, e) })
 	if h := e.cfg.Heartbeat; h.URL.IsSet() {
 		wg.Go(func() {
 			heart{

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -83,10 +84,12 @@ type exporter struct {
 	from   dataset.Origin
 	agents []diff.Agent // nil: those watched
 	links  notify.Links
+	rows   int
+	log    *slog.Logger
 }
 
 func (a *app) export(ctx context.Context, name string, f exportFlags) (err error) {
-	e := exporter{flags: f}
+	e := exporter{flags: f, log: a.logger()}
 	if f.format == "" {
 		f.format = strings.TrimPrefix(filepath.Ext(f.out), ".")
 		if f.format == "" || f.partition {
@@ -147,20 +150,29 @@ func (a *app) export(ctx context.Context, name string, f exportFlags) (err error
 
 // writeTable puts rows where they shall go.
 func writeTable[R any](stdout io.Writer, e *exporter, name, schema string, open func(io.Writer, dataset.Format, dataset.About) dataset.Writer[R],
-	day func(R) time.Time, rows func(write func(R) error) error) error {
+	day func(R) time.Time, rows func(write func(R) error) error) (err error) {
 	about := dataset.About{Schema: schema, Origin: e.from}
 	begin := func(w io.Writer) dataset.Writer[R] { return open(w, e.format, about) }
 	whole := func(w io.Writer) error {
 		out := begin(w)
-		if err := rows(out.Write); err != nil {
+		err := rows(func(row R) error {
+			e.rows++
+			return out.Write(row)
+		})
+		if err != nil {
 			return err
 		}
 		return out.Close()
 	}
-	switch {
-	case e.flags.out == "-":
+	if e.flags.out == "-" {
 		return whole(stdout)
-	case !e.flags.partition:
+	}
+	defer func() {
+		if err == nil {
+			e.log.Info("exported", "table", name, "rows", e.rows, "to", e.flags.out)
+		}
+	}()
+	if !e.flags.partition {
 		return dataset.File(e.flags.out, whole)
 	}
 	days, err := dataset.NewDays(e.flags.out, name+"."+string(e.format), day, begin)
@@ -171,6 +183,7 @@ func writeTable[R any](stdout io.Writer, e *exporter, name, schema string, open 
 		if day(row).Before(e.since) {
 			return nil // of a day that is not written
 		}
+		e.rows++
 		return days.Write(row)
 	})
 	if err != nil {

@@ -64,13 +64,32 @@ func (m *meter) progress(p history.Progress) {
 		left = time.Duration(float64(p.Total-p.Done) / float64(p.Done-m.from) * took * float64(time.Second)).Round(time.Second)
 	}
 	if m.out == nil {
-		m.log.Info(string(p.Phase), "done", p.Done, "total", p.Total, "captures", p.Captures, "per_second", int64(rate), "left", left.String())
+		if p.Total == 0 {
+			m.log.Info(string(p.Phase), "captures", p.Captures, "per_second", int64(rate))
+		} else {
+			m.log.Info(string(p.Phase), "percent", int(share*100), "captures", p.Captures, "per_second", int64(rate), "left", left.String())
+		}
 		return
 	}
 	m.drawn = true
-	bar := strings.Repeat("█", int(share*barWidth))
-	fmt.Fprintf(m.out, "\r\x1b[K%s %-*s %3.0f %%  %s captures  %s/s  %s left", p.Phase, barWidth, bar, share*100,
+	full := int(share * barWidth)
+	bar := strings.Repeat("█", full) + strings.Repeat("░", barWidth-full)
+	if p.Total == 0 { // a pipe: nobody knows how much there is
+		fmt.Fprintf(m.out, "\r\x1b[K%s  %s captures  %s/s", p.Phase, humanize.Comma(p.Captures), humanize.Comma(int64(rate)))
+		return
+	}
+	fmt.Fprintf(m.out, "\r\x1b[K%s %s %3.0f %%  %s captures  %s/s  %s left", p.Phase, bar, share*100,
 		humanize.Comma(p.Captures), humanize.Comma(int64(rate)), left)
+}
+
+// say shows a line beside the bar, or in the log.
+func (m *meter) say(line string) {
+	m.clear()
+	if m.out == nil {
+		m.log.Warn(line)
+		return
+	}
+	fmt.Fprintln(m.out, line)
 }
 
 // clear makes room for other output.
