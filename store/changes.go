@@ -128,6 +128,13 @@ func (s *Store) changeConditions(ctx context.Context, f watcher.ChangeFilter) (w
 		set := joinSet([]string{f.Tag})
 		c.add(`EXISTS (SELECT 1 FROM sites WHERE sites.id = changes.site_id AND
 			(sites.tags_id + 0) IN (SELECT id FROM sets WHERE {{find}}(members, %s) > 0))`, set)
+		var known int
+		if err := s.QueryRow(ctx, "SELECT count(*) FROM sets WHERE {{find}}(members, $1) > 0", set).Scan(&known); err != nil {
+			return c, err
+		}
+		if known == 0 { // no site ever had it: nothing to look through
+			c.parts = append(c.parts, "1 = 0")
+		}
 		sel, err := s.selection(ctx, watcher.SiteFilter{Tag: f.Tag})
 		if err != nil {
 			return c, err

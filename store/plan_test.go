@@ -60,6 +60,7 @@ func TestPlans(t *testing.T) {
 		{"sites, dense", "SELECT id FROM sites WHERE " + dense.sql() + " ORDER BY origin LIMIT 50", dense.args, "(origin>?)", "TEMP B-TREE"},
 		{"sites, rare", "SELECT origin FROM sites WHERE " + rare.sql(), rare.args, "sites_standing (state=? AND profile_id=? AND tags_id=?)", "SCAN sites"},
 		{"changes of a site", ofSite, ofSiteArgs, "changes_site (site_id=? AND id<?)", "TEMP B-TREE"},
+		{"access of sites", "SELECT data FROM changes WHERE " + accessOfSites + " ($1, $2)", []any{1, 2}, "changes_site (site_id=?)", "changes_kind"},
 		{"newest changes", newest, newestArgs, "PRIMARY KEY (id<?)", "TEMP B-TREE"},
 		{"late", "SELECT origin FROM sites WHERE " + late.sql() + " ORDER BY next_check_at LIMIT 50", late.args, "sites_due (next_check_at<?)", "TEMP B-TREE"},
 		{"dead deliveries", "SELECT d.id FROM deliveries d WHERE " + deadOnes.sql() + " ORDER BY d.id", deadOnes.args, "deliveries_dead", "TEMP B-TREE"},
