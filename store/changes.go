@@ -107,6 +107,9 @@ func (s *Store) changesPage(ctx context.Context, c where, before string, size in
 // more of them are met soon enough on the way from the newest to older ones.
 const fewChanges = 2000
 
+// tagPlaces is over how many places the few sites of a tag may be spread.
+const tagPlaces = 1000
+
 // changeConditions is a filter as SQL over changes. Each condition that has an
 // index is tried for whether few changes meet it; all others are written so
 // that no index is used: a database without statistics would take it, and sort
@@ -139,7 +142,7 @@ func (s *Store) changeConditions(ctx context.Context, f watcher.ChangeFilter) (w
 		if err != nil {
 			return c, err
 		}
-		if places := sel.places(); sel.sites <= fewChanges && len(places) <= placesAtOnce && len(places) > 0 {
+		if places := sel.places(); sel.sites <= fewChanges && len(places) <= tagPlaces && len(places) > 0 {
 			at := conditionsOf("sites.active = 1")
 			at.at(places)
 			indexed = append(indexed, where{[]string{"i.site_id IN (SELECT sites.id FROM sites WHERE " + at.sql() + ")"}, at.args})
