@@ -18,7 +18,8 @@ import (
 // Config is a valid configuration. Each field is described with its key in
 // docs/configuration.md; 0 durations and limits mean what is said there.
 type Config struct {
-	File string // where it was read from
+	File     string   // where it was read from
+	Warnings Problems // nothing wrong, but hardly meant
 
 	Store struct {
 		URL       Secret // sqlite:PATH or postgres://…, may contain a password

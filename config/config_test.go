@@ -114,3 +114,18 @@ func TestAMissingFileIsNoProblemOfTheContents(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 }
+
+func TestKindsThatAreNeverSentAreWarnedOf(t *testing.T) {
+	for receiver, want := range map[string]string{
+		`kinds = ["access", "sitemap"]`:                                 "4:9: receivers.kinds: warning: sitemap is never sent: its severity is info at most, and min_severity is \"warning\"",
+		`kinds = ["signal", "state"]` + "\nmin_severity = \"critical\"": "4:9: receivers.kinds: warning: signal is never sent: its severity is warning at most, and min_severity is \"critical\"",
+		`kinds = ["cosmetic"]` + "\nmin_severity = \"info\"":            "",
+		`kinds = ["access", "state", "signal"]`:                         "",
+		`min_severity = "critical"`:                                     "",
+	} {
+		c := parse(t, "[[receivers]]\nname = \"x\"\ntype = \"log\"\n"+receiver)
+		if got := c.Warnings.Error(); strings.TrimPrefix(got, c.File+":") != want {
+			t.Errorf("%s: %q, want %q", receiver, got, want)
+		}
+	}
+}

@@ -43,6 +43,7 @@ func Parse(path string, data []byte, options Options) (*Config, error) {
 	if len(l.problems) > 0 {
 		return nil, l.problems.sorted(path)
 	}
+	c.Warnings = l.warnings.sorted(path)
 	return c, nil
 }
 
@@ -51,6 +52,7 @@ type loader struct {
 	file      string
 	options   Options
 	problems  Problems
+	warnings  Problems        // nothing wrong, but hardly meant
 	bad       map[string]bool // keys with problems
 	badPlaces map[place]bool  // in the configuration file
 	schedules map[string]error
@@ -64,6 +66,10 @@ func (l *loader) report(at place, key, format string, args ...any) {
 func (l *loader) reportIn(file string, at place, key, format string, args ...any) {
 	l.bad[key] = true
 	l.problems = append(l.problems, Problem{file, at.line, at.column, key, fmt.Sprintf(format, args...)})
+}
+
+func (l *loader) warn(at place, key, format string, args ...any) {
+	l.warnings = append(l.warnings, Problem{l.file, at.line, at.column, key, fmt.Sprintf("warning: "+format, args...)})
 }
 
 func (l *loader) badAt(at place) bool { return l.badPlaces[at] }

@@ -1,6 +1,9 @@
 package config
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // readReceiver reads one [[receivers]].
 func readReceiver(l *loader, n *node, fields []field[Receiver]) Receiver {
@@ -24,7 +27,29 @@ func readReceiver(l *loader, n *node, fields []field[Receiver]) Receiver {
 	if r.Mode == ModeImmediate && r.DigestEmpty {
 		l.report(g.keys["digest_empty"].at, "receivers.digest_empty", "only for mode = \"digest\"")
 	}
+	warnOfSilence(l, &r, g)
 	return r
+}
+
+// warnOfSilence finds kinds that somebody asked for and that min_severity
+// keeps back always.
+func warnOfSilence(l *loader, r *Receiver, g given) {
+	if !g.has("kinds") {
+		return
+	}
+	severities := []string{"info", "warning", "critical"} // in order
+	for _, kind := range r.Kinds {
+		most := "info"
+		switch kind {
+		case "access", "state":
+			most = "critical"
+		case "signal":
+			most = "warning"
+		}
+		if slices.Index(severities, most) < slices.Index(severities, r.MinSeverity) {
+			l.warn(g.value("kinds"), "receivers.kinds", "%s is never sent: its severity is %s at most, and min_severity is %q", kind, most, r.MinSeverity)
+		}
+	}
 }
 
 // checkReceiverType reports what a receiver of this type cannot do without.

@@ -70,7 +70,7 @@ func (w *worker) failed(sel Selection, t Totals, id string, sendErr error, now t
 		se = &SendError{Err: sendErr}
 	}
 	if se.Permanent {
-		w.log.Error("delivery refused for good", "error", se.Error(), "id", id, "changes", t.Deliveries)
+		w.log.Error("delivery refused for good", "error", se.Error(), "id", id, "changes", t.Deliveries, "again", w.again())
 		w.metrics.delivered(w.cfg.Name, resultDead)
 		return true, w.settle(sel, Settlement{Status: StatusDead, At: now, Error: se.Error()})
 	}
@@ -95,6 +95,11 @@ func (w *worker) failed(sel Selection, t Totals, id string, sendErr error, now t
 	return false, w.settle(sel, Settlement{Status: StatusPending, At: now, NextAt: now.Add(next), Error: se.Error()})
 }
 
+// again is the command that sends what is dead once more.
+func (w *worker) again() string {
+	return "robotswatch deliveries --dead --retry --receiver " + w.cfg.Name
+}
+
 // giveUp declares dead what was tried for max_age; and when the receiver has
 // failed without a break all that time, also what waited behind it in vain.
 func (w *worker) giveUp(sel Selection, se *SendError, now time.Time) error {
@@ -111,7 +116,7 @@ func (w *worker) giveUp(sel Selection, se *SendError, now time.Time) error {
 	if t.Deliveries == 0 {
 		return nil
 	}
-	w.log.Error("deliveries given up", "error", se.Error(), "changes", t.Deliveries, "max_age", w.cfg.MaxAge)
+	w.log.Error("deliveries given up", "error", se.Error(), "changes", t.Deliveries, "max_age", w.cfg.MaxAge, "again", w.again())
 	w.metrics.delivered(w.cfg.Name, resultDead)
 	old.UpTo = t.UpTo
 	return w.settle(old, Settlement{Status: StatusDead, At: now,

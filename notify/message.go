@@ -29,6 +29,7 @@ type Message struct {
 	Severity watcher.Severity
 	Changes  []watcher.Change // the first few of those it tells; links filled
 	Totals   Totals           // all that it tells
+	Groups   []Alike          // of a digest and of what was held: the gravest first
 	Text     Text
 	// Ends is the change of state that this message ends, EndsReceipt what the
 	// receiver gave back when it was told of that.
@@ -37,6 +38,12 @@ type Message struct {
 	// Alerts are those that begin, go on or end, for receivers that show what
 	// is the case.
 	Alerts []Alert
+}
+
+// Alike are changes that say the same, as programs are told of them.
+type Alike struct {
+	Changes int            `json:"changes"` // how many
+	Example watcher.Change `json:"example"` // one of them
 }
 
 // toldReceipt stands for the receipt of a message about an outage where the

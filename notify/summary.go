@@ -91,6 +91,17 @@ func (s *summary) ordered() []*groupSum {
 	return list
 }
 
+// told is what programs get of the groups.
+func (s *summary) told(l Links) []Alike {
+	groups := []Alike{}
+	for _, g := range s.ordered() {
+		c := g.change
+		c.Link = l.Change(c.ID)
+		groups = append(groups, Alike{Changes: g.n, Example: c})
+	}
+	return groups
+}
+
 // groupsSection is one line a group.
 func (s *summary) groupsSection(l Links) Section {
 	sec := Section{Heading: "What happened"}
@@ -216,7 +227,7 @@ func heldMessage(s *summary, t Totals, end time.Time, l Links) Message {
 	if u := l.Changes("", t.First, t.Last); u != "" {
 		text.Footer = append(text.Footer, plain(" · "), link(u, "all changes"))
 	}
-	return Message{Kind: MessageHeld, ID: noticeID(MessageHeld, end), At: end, Severity: s.worst, Totals: t, Text: text}
+	return Message{Kind: MessageHeld, ID: noticeID(MessageHeld, end), At: end, Severity: s.worst, Totals: t, Groups: s.told(l), Text: text}
 }
 
 // digestMessage sums up what came up since the last digest.
@@ -232,7 +243,7 @@ func digestMessage(s *summary, t Totals, since, until time.Time, l Links) Messag
 	if u := l.Changes("", since, until); u != "" {
 		text.Footer = append(text.Footer, plain(" · "), link(u, "all changes"))
 	}
-	return Message{Kind: MessageDigest, ID: noticeID(MessageDigest, until), At: until, Severity: s.worst, Totals: t, Text: text}
+	return Message{Kind: MessageDigest, ID: noticeID(MessageDigest, until), At: until, Severity: s.worst, Totals: t, Groups: s.told(l), Text: text}
 }
 
 // limitMessage says how many changes wait because of the hourly limit.

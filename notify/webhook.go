@@ -140,7 +140,8 @@ func eventJSON(m Message) ([]byte, error) {
 		Changes int       `json:"changes"`
 		Sites   int       `json:"sites"`
 		Text    string    `json:"text"`
-	}{"robotswatch." + string(m.Kind) + "/v1", m.ID, m.At.UTC(), m.Text.Title, m.Totals.Deliveries, m.Totals.Sites, m.Text.Plain()})
+		Groups  []Alike   `json:"groups,omitempty"`
+	}{"robotswatch." + string(m.Kind) + "/v1", m.ID, m.At.UTC(), m.Text.Title, m.Totals.Deliveries, m.Totals.Sites, m.Text.Plain(), m.Groups})
 }
 
 // marshal leaves <, > and & as they are: the body is no HTML.

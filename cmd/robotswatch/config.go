@@ -20,7 +20,7 @@ func (a *app) configCommand() *cobra.Command {
 			Short: "Report every mistake in the configuration",
 			Long: `Report every mistake in the configuration and in the files that it names, each
 as file:line:column: key: what is wrong, what is allowed. Exit code 1 when
-there is one.`,
+there is one. A line with "warning" is no mistake, but hardly meant.`,
 			Args: cobra.MaximumNArgs(1),
 			RunE: func(_ *cobra.Command, args []string) error {
 				if len(args) == 1 {
@@ -55,6 +55,9 @@ func (a *app) checkConfig() error {
 	if err != nil {
 		return err
 	}
+	for _, w := range c.Warnings {
+		fmt.Fprintln(a.stdout, w)
+	}
 	_, err = fmt.Fprintf(a.stdout, "%s is fine: %s, %s\n", c.File, count(c.SiteCount(), "site"), count(len(c.Receivers), "receiver"))
 	return err
 }
@@ -70,6 +73,18 @@ func (a *app) loadConfig() (*config.Config, error) {
 		return nil, err
 	}
 	return config.Load(path, options)
+}
+
+// loadToRun is loadConfig for a daemon, whose log gets the warnings.
+func (a *app) loadToRun() (*config.Config, error) {
+	c, err := a.loadConfig()
+	if err != nil {
+		return nil, err
+	}
+	for _, w := range c.Warnings {
+		a.logger().Warn("configuration", "warning", w.String())
+	}
+	return c, nil
 }
 
 // configOptions are what a configuration needs of this process.

@@ -21,12 +21,12 @@ and serves the dashboard, the API and metrics. SIGHUP reloads the
 configuration; SIGTERM and Ctrl-C stop it cleanly.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			cfg, err := a.loadConfig()
+			cfg, err := a.loadToRun()
 			if err != nil {
 				return err
 			}
 			a.applyLogLevel(cmd, cfg.Log.Level)
-			o := daemonOptions{log: a.logger(), load: a.loadConfig, levels: func(level string) { a.applyLogLevel(cmd, level) }}
+			o := daemonOptions{log: a.logger(), load: a.loadToRun, levels: func(level string) { a.applyLogLevel(cmd, level) }}
 			if once {
 				return runOnce(cmd.Context(), cfg, o)
 			}
