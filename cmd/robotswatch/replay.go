@@ -101,6 +101,9 @@ func (a *app) replay(ctx context.Context, f replayFlags) (err error) {
 	if err != nil {
 		return err
 	}
+	if f.site != "" && n.Sites == 0 {
+		return fmt.Errorf("nothing was seen of %s yet", f.site)
+	}
 	if err := told.sum(n); err != nil {
 		return err
 	}

@@ -61,6 +61,9 @@ func TestReplayShowsThenWrites(t *testing.T) {
 	if out := run(after, exitOK, "--write"); !strings.HasPrefix(out, "Nothing differs") {
 		t.Errorf("the second time: %s", out)
 	}
+	if code, _, stderr := runApp(t, "", "--config", after, "replay", "--site", "example.net"); code != exitTrouble || !strings.Contains(stderr, "nothing was seen of https://example.net yet") {
+		t.Errorf("a site that nobody looked at: exit %d, %s", code, stderr)
+	}
 	code, out, _ := runApp(t, "", "--config", after, "changes", "--agent", "NewBot", "--format", "csv")
 	if code != exitOK || strings.Count(out, "\n") < 3 {
 		t.Errorf("changes of the new agent: exit %d\n%s", code, out)
