@@ -1,0 +1,189 @@
+//go:build system
+
+package package_test
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// asClient in the environment makes the test binary fetch a URL: it is run in
+// the network of a machine.
+const asClient = "ROBOTSWATCH_TEST_GET"
+
+func TestMain(m *testing.M) {
+	if url := os.Getenv(asClient); url != "" {
+		os.Exit(get(url))
+	}
+	if os.Getenv(asTown) != "" {
+		os.Exit(town())
+	}
+	os.Exit(m.Run())
+}
+
+func get(url string) int {
+	resp, err := (&http.Client{Timeout: 5 * time.Second}).Get(url)
+	if err != nil {
+		fmt.Println(err)
+		return 1
+	}
+	defer resp.Body.Close()
+	if _, err := io.Copy(os.Stdout, resp.Body); err != nil || resp.StatusCode != http.StatusOK {
+		return 1
+	}
+	return 0
+}
+
+// patience of tests for something that must happen; others may be at work.
+const patience = time.Minute
+
+// baseTree is a Debian with systemd and nothing else, made once and kept
+// under the user's cache directory.
+func baseTree(t *testing.T) string {
+	t.Helper()
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		t.Fatal(err)
+	}
+	base := filepath.Join(cache, "robotswatch", "debian-bookworm-systemd")
+	if _, err := os.Stat(base); err == nil {
+		return base
+	}
+	if err := os.MkdirAll(filepath.Dir(base), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	made, err := os.MkdirTemp(filepath.Dir(base), ".making-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(made) })
+	tree := filepath.Join(made, "tree")
+	t.Log("making a Debian, which takes some minutes")
+	run(t, "debootstrap", "--variant=minbase", "--include=systemd,systemd-sysv,dbus,ca-certificates", "bookworm", tree)
+	if err := os.Rename(tree, base); err != nil && !errors.Is(err, os.ErrExist) {
+		t.Fatal(err)
+	}
+	return base
+}
+
+// machine is a Debian of its own with a running systemd.
+type machine struct {
+	t      *testing.T
+	root   string
+	leader string // process id of its systemd, as seen from here
+	self   string
+}
+
+// boot starts a copy of the base tree, without a network.
+func boot(t *testing.T) *machine {
+	t.Helper()
+	if os.Geteuid() != 0 {
+		t.Fatal("make package-test needs root: it starts a Debian")
+	}
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := &machine{t: t, root: filepath.Join(t.TempDir(), "root"), self: self}
+	run(t, "cp", "-a", "--reflink=auto", baseTree(t), m.root)
+	// /etc/machine-id is made anew at the first start.
+	if err := os.Remove(m.root + "/etc/machine-id"); err != nil && !errors.Is(err, os.ErrNotExist) {
+		t.Fatal(err)
+	}
+	var console bytes.Buffer
+	cmd := exec.Command("systemd-nspawn", "--quiet", "--directory="+m.root, "--boot", "--private-network", "--register=no", "--keep-unit",
+		fmt.Sprintf("--machine=robotswatch-%d", os.Getpid()), "--console=pipe", "systemd.log_target=console")
+	cmd.Stdout, cmd.Stderr = &console, &console
+	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGTERM}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- cmd.Wait() }()
+	t.Cleanup(func() {
+		cmd.Process.Signal(syscall.Signal(34 + 4)) // SIGRTMIN+4: power off
+		select {
+		case <-ended:
+		case <-time.After(patience):
+			cmd.Process.Kill()
+			<-ended
+		}
+		if t.Failed() {
+			t.Logf("the console:\n%s", console.String())
+		}
+	})
+	m.await("systemd is its first process", func() bool {
+		out, _ := exec.Command("pgrep", "-P", fmt.Sprint(cmd.Process.Pid)).Output()
+		m.leader = strings.TrimSpace(string(out))
+		return m.leader != "" && !strings.Contains(m.leader, "\n")
+	})
+	m.await("it is up", func() bool {
+		out, _ := m.try("systemctl", "is-system-running")
+		return out == "running" || out == "degraded"
+	})
+	return m
+}
+
+func (m *machine) await(what string, holds func() bool) {
+	m.t.Helper()
+	for late := time.Now().Add(patience); !holds(); time.Sleep(50 * time.Millisecond) { // another system, which has no other way to tell
+		if time.Now().After(late) {
+			m.t.Fatalf("it never came true: %s", what)
+		}
+	}
+}
+
+// try runs a command in the machine.
+func (m *machine) try(args ...string) (string, error) {
+	cmd := exec.Command("nsenter", append([]string{"--target", m.leader, "--mount", "--uts", "--ipc", "--net", "--pid", "--root", "--wd=/"}, args...)...)
+	cmd.Env = []string{"PATH=/usr/sbin:/usr/bin:/sbin:/bin", "DEBIAN_FRONTEND=noninteractive", "LC_ALL=C.UTF-8"}
+	out, err := cmd.CombinedOutput()
+	return strings.TrimSpace(string(out)), err
+}
+
+// do runs a command that must work.
+func (m *machine) do(args ...string) string {
+	m.t.Helper()
+	out, err := m.try(args...)
+	if err != nil {
+		log, _ := m.try("journalctl", "--no-pager", "-n", "40", "-u", "robotswatch*")
+		m.t.Fatalf("%v: %v\n%s\n%s", args, err, out, log)
+	}
+	return out
+}
+
+// page gets a page from the machine's own network; ok is that it has status 200.
+func (m *machine) page(url string) (body string, ok bool) {
+	cmd := exec.Command("nsenter", "--target", m.leader, "--net", m.self)
+	cmd.Env = append(os.Environ(), asClient+"="+url)
+	out, err := cmd.Output()
+	return string(out), err == nil
+}
+
+// property of a unit.
+func (m *machine) property(unit, name string) string {
+	m.t.Helper()
+	return m.do("systemctl", "show", "--property="+name, "--value", unit)
+}
+
+func (m *machine) has(path string) bool {
+	_, err := os.Lstat(filepath.Join(m.root, path))
+	return err == nil
+}
+
+func (m *machine) write(path, text string) {
+	m.t.Helper()
+	if err := os.WriteFile(filepath.Join(m.root, path), []byte(text), 0o644); err != nil {
+		m.t.Fatal(err)
+	}
+}

@@ -1,0 +1,134 @@
+//go:build system
+
+package package_test
+
+import (
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"testing"
+)
+
+// asTown in the environment makes the test binary a site and a Slack in the
+// network of a machine: what Slack got goes to standard output.
+const asTown = "ROBOTSWATCH_TEST_TOWN"
+
+const townAddress = "127.0.0.1:8080"
+
+// town has a robots.txt that keeps GPTBot out once it was told to.
+func town() int {
+	var closed atomic.Bool
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /robots.txt", func(w http.ResponseWriter, _ *http.Request) {
+		text := "User-agent: *\nDisallow: /private/\n"
+		if closed.Load() {
+			text += "\nUser-agent: GPTBot\nDisallow: /\n"
+		}
+		_, _ = io.WriteString(w, text)
+	})
+	mux.HandleFunc("GET /close", func(http.ResponseWriter, *http.Request) { closed.Store(true) })
+	mux.HandleFunc("POST /services/", func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(os.Stdout, r.Body)
+		_, _ = io.WriteString(w, "ok")
+	})
+	if err := http.ListenAndServe(townAddress, mux); err != nil {
+		return 1
+	}
+	return 0
+}
+
+// TestAStrangersHour does what docs/getting-started.md says, in its order, on
+// a fresh Debian, and sees the alert that it promises.
+func TestAStrangersHour(t *testing.T) {
+	m := boot(t)
+	slack := filepath.Join(t.TempDir(), "slack")
+	m.build(slack)
+	run(t, "cp", packages(t, "*_"+runtime.GOARCH+".deb")[0], m.root+"/root/robotswatch.deb")
+	text, err := os.ReadFile("../../docs/getting-started.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	config := ""
+	for _, block := range regexp.MustCompile("(?s)```(sh|toml)\n(.*?)```").FindAllStringSubmatch(string(text), -1) {
+		// The internet has moved into the machine, and time runs faster.
+		said := strings.NewReplacer(
+			"https://hooks.slack.com", "http://"+townAddress, "https://example.com", "http://"+townAddress,
+			" example.com", " http://"+townAddress+" --allow-private-networks", "site=example.com", "site="+townAddress+"&scheme=http",
+			"dist/robotswatch_*_amd64.deb", "/root/robotswatch.deb",
+			"[fetch]\n", "[schedule]\ndefault = \"@every 1s\"\n[fetch]\nallow_private_networks = true\n",
+			"type = \"slack\"\n", "type = \"slack\"\nallow_private_networks = true\ngroup_wait = \"1s\"\n",
+		).Replace(block[2])
+		if block[1] == "toml" {
+			config += said + "\n"
+			m.write("/etc/robotswatch/config.toml", config)
+			continue
+		}
+		for line := range strings.Lines(said) {
+			m.follow(strings.TrimSpace(line))
+		}
+	}
+	m.await("the test message is in Slack", func() bool { return strings.Contains(read(t, slack), "can reach you") })
+	m.await("the site is known", func() bool {
+		body, _ := m.page(home + "/api/v1/access?scheme=http&site=" + townAddress + "&agent=GPTBot&path=/x")
+		return strings.Contains(body, `"allowed":true`)
+	})
+	if _, ok := m.page("http://" + townAddress + "/close"); !ok {
+		t.Fatal("the site cannot be changed")
+	}
+	m.await("the alert is in Slack", func() bool { return strings.Contains(read(t, slack), "GPTBot now blocked") })
+}
+
+// follow does one line of the document.
+func (m *machine) follow(line string) {
+	m.t.Helper()
+	switch {
+	case line == "", strings.HasPrefix(line, "make "):
+	case strings.HasPrefix(line, "curl "):
+		url := strings.Trim(strings.Fields(line)[1], "'")
+		m.await(line+" is answered", func() bool { _, ok := m.page(url); return ok })
+	case strings.HasPrefix(line, "robotswatch check "):
+		if out, err := m.try("sh", "-c", line); err != nil && !strings.Contains(out, "GPTBot") {
+			m.t.Fatalf("%s: %v\n%s", line, err, out)
+		}
+	default:
+		m.do("sh", "-c", regexp.MustCompile(`^sudo ((?:[A-Z_]+=\S+ )?)`).ReplaceAllString(line, "env $1"))
+	}
+}
+
+// build starts the town; what its Slack gets is written to a file.
+func (m *machine) build(slack string) {
+	m.t.Helper()
+	out, err := os.Create(slack)
+	if err != nil {
+		m.t.Fatal(err)
+	}
+	defer out.Close()
+	cmd := exec.Command("nsenter", "--target", m.leader, "--net", m.self)
+	cmd.Env = append(os.Environ(), asTown+"=1")
+	cmd.Stdout = out
+	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	if err := cmd.Start(); err != nil {
+		m.t.Fatal(err)
+	}
+	m.t.Cleanup(func() {
+		cmd.Process.Kill()
+		_ = cmd.Wait() // it was killed
+	})
+	m.await("the town is there", func() bool { _, ok := m.page("http://" + townAddress + "/robots.txt"); return ok })
+}
+
+func read(t *testing.T, path string) string {
+	t.Helper()
+	b, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
+}
