@@ -1,5 +1,6 @@
 # The two commands that matter: make run, make test.
 BIN     := bin/robotswatch
+ARCH    := $(shell go env GOARCH)
 VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 GOFLAGS_BUILD := -trimpath -ldflags "-s -w -X main.version=$(VERSION)"
 
@@ -113,10 +114,14 @@ packages: ## .deb, .rpm, static binaries and bills of materials under dist/
 	deploy/package/build.sh
 
 .PHONY: package-test
-package-test: ## build packages twice, compare, and look inside
-	deploy/package/build.sh && mv dist/SHA256SUMS /tmp/robotswatch.$$$$ && deploy/package/build.sh && \
+package-test: ## build the package twice, compare, look inside, and live with it on a Debian with systemd (root)
+	ARCHES=$(ARCH) deploy/package/build.sh && mv dist/SHA256SUMS /tmp/robotswatch.$$$$ && ARCHES=$(ARCH) deploy/package/build.sh && \
 		diff /tmp/robotswatch.$$$$ dist/SHA256SUMS && rm /tmp/robotswatch.$$$$
-	ROBOTSWATCH_PACKAGES=$(CURDIR)/dist go test -run Package ./cmd/robotswatch
+	go test $(TESTFLAGS) -tags system -count 1 -timeout 20m ./deploy/package
+
+.PHONY: pictures
+pictures: ## docs/images/slack.png, drawn from what is sent
+	go test -tags pictures -count 1 -run PictureOf ./notify
 
 .PHONY: man
 man: build ## manual pages under dist/man

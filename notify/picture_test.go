@@ -32,7 +32,7 @@ func TestPictureOfASlackMessage(t *testing.T) {
 		t.Fatal(err)
 	}
 	cmd := exec.Command("chromium", "--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", "--force-device-scale-factor=2",
-		"--window-size=720,560", "--screenshot="+out, "file://"+page)
+		"--window-size=720,594", "--screenshot="+out, "file://"+page)
 	if said, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("chromium: %v\n%s", err, said)
 	}
@@ -55,7 +55,7 @@ func slackPage(t *testing.T, sent []byte) string {
 	for _, block := range list {
 		switch block.Type {
 		case "header":
-			b.WriteString("<h1>" + html.EscapeString(block.Text.Text) + "</h1>\n")
+			b.WriteString("<h1>" + emblems.Replace(html.EscapeString(block.Text.Text)) + "</h1>\n")
 		case "section":
 			b.WriteString("<p>" + fromMrkdwn(block.Text.Text) + "</p>\n")
 		case "context":
@@ -66,6 +66,9 @@ func slackPage(t *testing.T, sent []byte) string {
 	}
 	return b.String() + "</div></div>\n"
 }
+
+// emblems are drawn, since fonts with coloured ones are rarely installed.
+var emblems = strings.NewReplacer("🔴", `<i style="background:#dd2e44"></i>`, "🟠", `<i style="background:#f4900c"></i>`, "⚪", `<i style="background:#ccd6dd"></i>`)
 
 // fromMrkdwn reads the marks that SlackBlocks writes. Its entities are HTML's.
 func fromMrkdwn(s string) string {
@@ -85,6 +88,7 @@ body { margin: 0; background: #fff; font: 15px/1.47 Lato, "Helvetica Neue", "Not
 .at, .context { color: #616061; font-size: 12px }
 h1 { font-size: 18px; line-height: 1.33; margin: 8px 0 } p { margin: 8px 0 }
 code { background: #f8f8f8; border: 1px solid #ddd; border-radius: 3px; padding: 1px 3px; color: #c0123c; font: 12px "DejaVu Sans Mono", monospace }
+h1 i { display: inline-block; width: 17px; height: 17px; border-radius: 50%; vertical-align: -2px }
 a { color: #1264a3; text-decoration: none }
 </style><div class=channel># robots</div><div class=message><div class=face>r</div>
 <div><div class=who><b>robotswatch</b><span class=app>APP</span><span class=at>9:00 AM</span></div>

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"debug/elf"
 	"encoding/json"
 	"os"
 	"os/exec"
@@ -116,53 +115,5 @@ func TestBillOfMaterialsNamesEveryModule(t *testing.T) {
 		if !names[name] {
 			t.Errorf("%s is missing", name)
 		}
-	}
-}
-
-// TestPackage looks into what "make packages" has built, where
-// ROBOTSWATCH_PACKAGES says that it is.
-func TestPackage(t *testing.T) {
-	dist := os.Getenv("ROBOTSWATCH_PACKAGES")
-	if dist == "" {
-		t.Skip("make package-test runs this")
-	}
-	debs, err := filepath.Glob(dist + "/*.deb")
-	if err != nil || len(debs) == 0 {
-		t.Fatalf("no .deb in %s", dist)
-	}
-	for _, deb := range debs {
-		root := t.TempDir()
-		if out, err := exec.Command("dpkg-deb", "-R", deb, root).CombinedOutput(); err != nil {
-			t.Fatalf("%v: %s", err, out)
-		}
-		conffiles, err := os.ReadFile(root + "/DEBIAN/conffiles")
-		if err != nil || strings.TrimSpace(string(conffiles)) != "/etc/robotswatch/config.toml" {
-			t.Errorf("conffiles: %q %v", conffiles, err)
-		}
-		for _, path := range []string{
-			"DEBIAN/postinst", "DEBIAN/prerm", "DEBIAN/postrm", "usr/lib/systemd/system/robotswatch.service",
-			"usr/share/bash-completion/completions/robotswatch", "usr/share/man/man1/robotswatch-run.1.gz",
-		} {
-			if _, err := os.Stat(filepath.Join(root, path)); err != nil {
-				t.Error(err)
-			}
-		}
-		if code, out, stderr := runApp(t, "", "config", "check", root+"/etc/robotswatch/config.toml"); code != exitOK {
-			t.Errorf("the configuration of the package: %s%s", out, stderr)
-		}
-		binary := root + "/usr/bin/robotswatch"
-		if info, err := os.Stat(binary); err != nil || info.Size() > maxBinary || info.Mode().Perm() != 0o755 {
-			t.Errorf("binary: %v %v", info, err)
-		}
-		f, err := elf.Open(binary)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, p := range f.Progs {
-			if p.Type == elf.PT_INTERP {
-				t.Errorf("%s is not static", deb)
-			}
-		}
-		f.Close()
 	}
 }

@@ -58,7 +58,11 @@ func TestLifeOfThePackage(t *testing.T) {
 
 	// Upgraded: a new process, the same data, the changed configuration.
 	m.do("dpkg", "--force-confold", "-i", "/root/now.deb")
-	m.running(unit, home, second)
+	third := m.running(unit, home, second)
+	m.do("systemctl", "stop", unit)
+	m.do("robotswatch", "store", "migrate", "--backup", "/root/before.db")
+	m.do("systemctl", "start", unit)
+	m.running(unit, home, third)
 	if got := m.read("/etc/robotswatch/config.toml"); got != config {
 		t.Errorf("the configuration became\n%s", got)
 	}
