@@ -4,6 +4,7 @@ package package_test
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -48,14 +49,15 @@ func get(url string) int {
 const patience = time.Minute
 
 // baseTree is a Debian with systemd and nothing else, made once and kept
-// under the user's cache directory.
+// under the user's cache directory. ROBOTSWATCH_SUITE names its release.
 func baseTree(t *testing.T) string {
 	t.Helper()
 	cache, err := os.UserCacheDir()
 	if err != nil {
 		t.Fatal(err)
 	}
-	base := filepath.Join(cache, "robotswatch", "debian-bookworm-systemd")
+	suite := cmp.Or(os.Getenv("ROBOTSWATCH_SUITE"), "bookworm")
+	base := filepath.Join(cache, "robotswatch", "debian-"+suite+"-systemd")
 	if _, err := os.Stat(base); err == nil {
 		return base
 	}
@@ -69,7 +71,7 @@ func baseTree(t *testing.T) string {
 	t.Cleanup(func() { os.RemoveAll(made) })
 	tree := filepath.Join(made, "tree")
 	t.Log("making a Debian, which takes some minutes")
-	run(t, "debootstrap", "--variant=minbase", "--include=systemd,systemd-sysv,dbus,ca-certificates", "bookworm", tree)
+	run(t, "debootstrap", "--variant=minbase", "--include=systemd,systemd-sysv,dbus,ca-certificates", suite, tree)
 	if err := os.Rename(tree, base); err != nil && !errors.Is(err, os.ErrExist) {
 		t.Fatal(err)
 	}

@@ -8,6 +8,10 @@ configure) upgrade="$2" ;;
 2) upgrade=yes ;;
 *) upgrade= ;;
 esac
+if [ -e /run/robotswatch.install ]; then
+    rm /run/robotswatch.install
+    upgrade=
+fi
 if [ -n "$upgrade" ]; then
     systemctl try-restart robotswatch.service 'robotswatch@*.service' || true
 else

@@ -3,7 +3,7 @@
 set -e
 case "$1" in
 purge)
-    rm -rf /var/lib/robotswatch /var/lib/private/robotswatch
+    rm -rf /var/lib/robotswatch /var/lib/private/robotswatch /var/lib/robotswatch-* /var/lib/private/robotswatch-*
     rmdir --ignore-fail-on-non-empty /etc/robotswatch 2>/dev/null || true
     ;;
 esac

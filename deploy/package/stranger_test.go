@@ -60,7 +60,7 @@ func TestAStrangersHour(t *testing.T) {
 		// The internet has moved into the machine, and time runs faster.
 		said := strings.NewReplacer(
 			"https://hooks.slack.com", "http://"+townAddress, "https://example.com", "http://"+townAddress,
-			" example.com", " http://"+townAddress+" --allow-private-networks", "site=example.com", "site="+townAddress+"&scheme=http",
+			" example.com", " http://"+townAddress+" --allow-private-networks", "site=example.com", "site=http://"+townAddress,
 			"dist/robotswatch_*_amd64.deb", "/root/robotswatch.deb",
 			"[fetch]\n", "[schedule]\ndefault = \"@every 1s\"\n[fetch]\nallow_private_networks = true\n",
 			"type = \"slack\"\n", "type = \"slack\"\nallow_private_networks = true\ngroup_wait = \"1s\"\n",
@@ -76,7 +76,7 @@ func TestAStrangersHour(t *testing.T) {
 	}
 	m.await("the test message is in Slack", func() bool { return strings.Contains(read(t, slack), "can reach you") })
 	m.await("the site is known", func() bool {
-		body, _ := m.page(home + "/api/v1/access?scheme=http&site=" + townAddress + "&agent=GPTBot&path=/x")
+		body, _ := m.page(home + "/api/v1/access?site=http://" + townAddress + "&agent=GPTBot&path=/x")
 		return strings.Contains(body, `"allowed":true`)
 	})
 	if _, ok := m.page("http://" + townAddress + "/close"); !ok {
@@ -92,7 +92,9 @@ func (m *machine) follow(line string) {
 	case line == "", strings.HasPrefix(line, "make "):
 	case strings.HasPrefix(line, "curl "):
 		url := strings.Trim(strings.Fields(line)[1], "'")
-		m.await(line+" is answered", func() bool { _, ok := m.page(url); return ok })
+		if body, ok := m.page(url); !ok {
+			m.t.Fatalf("%s: %s", line, body)
+		}
 	case strings.HasPrefix(line, "robotswatch check "):
 		if out, err := m.try("sh", "-c", line); err != nil && !strings.Contains(out, "GPTBot") {
 			m.t.Fatalf("%s: %v\n%s", line, err, out)

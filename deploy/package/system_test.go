@@ -70,9 +70,9 @@ func TestLifeOfThePackage(t *testing.T) {
 
 	// A second instance from the template, and a socket held by systemd.
 	m.write("/etc/robotswatch/two.toml", "[store]\nurl = \"sqlite:two.db\"\n[server]\nlisten = \"127.0.0.1:9310\"\n")
-	m.do("systemctl", "start", "robotswatch@two.service")
+	m.do("systemctl", "enable", "--now", "robotswatch@two.service")
 	m.running("robotswatch@two.service", "http://127.0.0.1:9310", "")
-	if !m.has("/var/lib/private/robotswatch/two/two.db") && !m.has("/var/lib/robotswatch/two/two.db") {
+	if !m.has("/var/lib/private/robotswatch-two/two.db") {
 		t.Error("the second instance has no store of its own")
 	}
 	m.do("systemctl", "stop", unit)
@@ -100,8 +100,8 @@ func TestLifeOfThePackage(t *testing.T) {
 	m.await("the site is known again", m.watches("https://example.com"))
 	m.do("dpkg", "--purge", "robotswatch")
 	for _, path := range []string{
-		"/etc/robotswatch/config.toml", "/var/lib/robotswatch", "/var/lib/private/robotswatch",
-		"/usr/bin/robotswatch", "/etc/systemd/system/multi-user.target.wants/" + unit,
+		"/etc/robotswatch/config.toml", "/var/lib/robotswatch", "/var/lib/private/robotswatch", "/var/lib/private/robotswatch-two",
+		"/usr/bin/robotswatch", "/etc/systemd/system/multi-user.target.wants/" + unit, "/etc/systemd/system/multi-user.target.wants/robotswatch@two.service",
 	} {
 		if m.has(path) {
 			t.Errorf("%s is left over", path)
@@ -165,5 +165,5 @@ func (m *machine) read(path string) string {
 }
 
 func (m *machine) hasStore() bool {
-	return m.has("/var/lib/private/robotswatch/robotswatch.db") || m.has("/var/lib/robotswatch/robotswatch.db")
+	return m.has("/var/lib/private/robotswatch/robotswatch.db")
 }
