@@ -5,6 +5,7 @@ package package_test
 import (
 	"bytes"
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -46,7 +47,7 @@ func get(url string) int {
 }
 
 // patience of tests for something that must happen; others may be at work.
-const patience = time.Minute
+const patience = 30 * time.Second
 
 // baseTree is a Debian with systemd and nothing else, made once and kept
 // under the user's cache directory. ROBOTSWATCH_SUITE names its release.
@@ -113,7 +114,7 @@ func boot(t *testing.T) *machine {
 	ended := make(chan error, 1)
 	go func() { ended <- cmd.Wait() }()
 	t.Cleanup(func() {
-		cmd.Process.Signal(syscall.Signal(34 + 4)) // SIGRTMIN+4: power off
+		cmd.Process.Signal(syscall.SIGTERM) // it powers off
 		select {
 		case <-ended:
 		case <-time.After(patience):
@@ -140,17 +141,20 @@ func (m *machine) await(what string, holds func() bool) {
 	m.t.Helper()
 	for late := time.Now().Add(patience); !holds(); time.Sleep(50 * time.Millisecond) { // another system, which has no other way to tell
 		if time.Now().After(late) {
-			m.t.Fatalf("it never came true: %s", what)
+			log, _ := m.try("journalctl", "--no-pager", "-n", "20", "-u", "robotswatch*")
+			m.t.Fatalf("it never came true: %s\n%s", what, log)
 		}
 	}
 }
 
 // try runs a command in the machine.
 func (m *machine) try(args ...string) (string, error) {
-	cmd := exec.Command("nsenter", append([]string{"--target", m.leader, "--mount", "--uts", "--ipc", "--net", "--pid", "--root", "--wd=/"}, args...)...)
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, "nsenter", append([]string{"--target", m.leader, "--mount", "--uts", "--ipc", "--net", "--pid", "--root", "--wd=/"}, args...)...)
 	cmd.Env = []string{"PATH=/usr/sbin:/usr/bin:/sbin:/bin", "DEBIAN_FRONTEND=noninteractive", "LC_ALL=C.UTF-8"}
 	out, err := cmd.CombinedOutput()
-	return strings.TrimSpace(string(out)), err
+	return strings.TrimSpace(string(out)), errors.Join(err, ctx.Err())
 }
 
 // do runs a command that must work.
