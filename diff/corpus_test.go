@@ -50,7 +50,7 @@ func corpusRuleSets(t testing.TB) (sets []*robots.Rules, names []string) {
 		seen := map[string]bool{}
 		for _, token := range append([]string{"*"}, f.Tokens()...) {
 			r := f.Rules(token)
-			if key := patternsOf(r); !seen[key] {
+			if key := patternsKey("", r); !seen[key] {
 				seen[key] = true
 				sets, names = append(sets, r), append(names, name+" "+token)
 			}

@@ -17,20 +17,29 @@ const Everyone = "*"
 // once. A change of source alone lists its agent, and leaves the files
 // equivalent: no path has another verdict.
 func Files(before, after *Input, agents []Agent) *Report {
+	report := Effects(before, after, agents)
+	report.Text = CountText(before.Text, after.Text)
+	return report
+}
+
+// Effects is Files without Text, which costs as much again and which few who
+// want to know what an edit means ask for.
+func Effects(before, after *Input, agents []Agent) *Report {
+	under := underRules(before, after, agents)
 	report := &Report{
 		Schema:      Schema,
 		Equivalent:  true,
 		Compared:    len(agents),
 		Agents:      []AgentChange{},
 		Signals:     signalChanges(before.File(""), after.File("")),
-		CrawlDelays: crawlDelayChanges(before, after, agents),
+		CrawlDelays: crawlDelayChanges(before, after, under),
 		Sitemaps:    sitemapChanges(before.File(""), after.File("")),
-		Text:        countText(before.Text, after.Text),
 	}
 	cache := comparisons{}
-	for _, agent := range agents {
-		c := cache.compare(before, after, agent)
-		note := cache.note(before, after, agent, c)
+	for _, u := range under {
+		agent := u.agent
+		c := cache.compare(before, after, u)
+		note := cache.note(before, after, u, c)
 		if c.Direction != Same || !c.Proven {
 			report.Equivalent = false
 		}
@@ -60,40 +69,89 @@ func (r *Report) idle(list []NoEffect) {
 	}
 }
 
+// ruled is an agent with its effective rules on both sides.
+type ruled struct {
+	agent         Agent
+	before, after *robots.Rules
+}
+
+func underRules(before, after *Input, agents []Agent) []ruled {
+	list := make([]ruled, len(agents))
+	for i, a := range agents {
+		list[i] = ruled{a, before.Rules(a), after.Rules(a)}
+	}
+	return list
+}
+
 // comparisons remembers what was compared: by the groups that apply, then by
 // the patterns in them.
 type comparisons struct {
+	byPlaces   map[places]AgentChange
 	byGroups   map[string]AgentChange
 	byPatterns map[string]outcome
 	work       int
 }
 
-func (m *comparisons) compare(before, after *Input, agent Agent) AgentChange {
-	b, a := before.Rules(agent), after.Rules(agent)
-	key := groupsKey(agent.Reading, b, a)
+// places tells groups apart by where a file keeps them, which is quickly
+// looked up. Groups that are put together in two places have two of them.
+type places struct {
+	reading           robots.Reading
+	before, after     robots.Source
+	beforeAt, afterAt *int
+}
+
+func placesOf(u ruled) places {
+	at := func(r *robots.Rules) *int {
+		if len(r.GroupLines) == 0 {
+			return nil
+		}
+		return &r.GroupLines[0]
+	}
+	return places{u.agent.Reading, u.before.Source, u.after.Source, at(u.before), at(u.after)}
+}
+
+func (m *comparisons) compare(before, after *Input, u ruled) AgentChange {
+	place := placesOf(u)
+	c, known := m.byPlaces[place]
+	if !known {
+		if m.byPlaces == nil {
+			m.byPlaces = make(map[places]AgentChange)
+			m.byGroups = make(map[string]AgentChange)
+			m.byPatterns = make(map[string]outcome)
+		}
+		c = m.byGroup(before, after, u)
+		m.byPlaces[place] = c
+	}
+	c.Agent = u.agent.Token
+	return c
+}
+
+func (m *comparisons) byGroup(before, after *Input, u ruled) AgentChange {
+	reading, b, a := u.agent.Reading, u.before, u.after
+	key := groupsKey(reading, b, a)
 	c, known := m.byGroups[key]
 	if !known {
-		patterns := string(agent.Reading) + "\n" + patternsOf(b) + "\n" + patternsOf(a)
-		o, known := m.byPatterns[patterns]
-		if !known {
-			s := newSolver(a.Reading())
-			if m.work > maxFilesWork {
-				s.limit = lateWork
-			}
-			o = s.compare(b.Rules, a.Rules)
-			m.work += s.work
-			if m.byPatterns == nil {
-				m.byPatterns = make(map[string]outcome)
-				m.byGroups = make(map[string]AgentChange)
-			}
-			m.byPatterns[patterns] = o
-		}
-		o.idle = edits(o.idle, before.File(agent.Reading), after.File(agent.Reading), b, a)
+		o := m.byPattern(reading, b, a)
+		o.idle = edits(o.idle, before.File(reading), after.File(reading), b, a)
 		c = describe(o, b, a)
 		m.byGroups[key] = c
 	}
-	c.Agent = agent.Token
 	return c
+}
+
+func (m *comparisons) byPattern(reading robots.Reading, b, a *robots.Rules) outcome {
+	key := patternsKey(reading, b, a)
+	o, known := m.byPatterns[key]
+	if !known {
+		s := newSolver(a.Reading())
+		if m.work > maxFilesWork {
+			s.limit = lateWork
+		}
+		o = s.compare(b.Rules, a.Rules)
+		m.work += s.work
+		m.byPatterns[key] = o
+	}
+	return o
 }
 
 // groupsKey says which groups apply, on both sides.
@@ -110,8 +168,8 @@ func groupsKey(reading robots.Reading, sides ...*robots.Rules) string {
 
 // note says what the other reading of an agent's files makes of the edit, ""
 // when it is the same.
-func (m *comparisons) note(before, after *Input, agent Agent, c AgentChange) string {
-	lead := ""
+func (m *comparisons) note(before, after *Input, u ruled, c AgentChange) string {
+	agent, lead := u.agent, ""
 	switch {
 	case agent.Reading != "" && agent.Reading != robots.ReadingRFC9309:
 		agent.Reading, lead = robots.ReadingRFC9309, "read as RFC 9309 says"
@@ -120,7 +178,7 @@ func (m *comparisons) note(before, after *Input, agent Agent, c AgentChange) str
 	default:
 		return ""
 	}
-	o := m.compare(before, after, agent)
+	o := m.compare(before, after, ruled{agent, before.Rules(agent), after.Rules(agent)})
 	switch {
 	case o.Direction != c.Direction || o.Before.Level != c.Before.Level || o.After.Level != c.After.Level:
 		return fmt.Sprintf("%s: %s", lead, levels(o))
@@ -157,14 +215,23 @@ func edits(list []idleRule, before, after *robots.File, b, a *robots.Rules) []id
 	})
 }
 
-func patternsOf(r *robots.Rules) string {
-	var b strings.Builder
-	for i := range r.Rules {
-		b.WriteByte("-+"[btoi(r.Rules[i].Allow)])
-		b.WriteString(r.Rules[i].Pattern)
-		b.WriteByte('\n')
+// patternsKey tells pairs of rule sets apart by all that decides on paths.
+func patternsKey(reading robots.Reading, sides ...*robots.Rules) string {
+	size := len(reading)
+	for _, r := range sides {
+		for i := range r.Rules {
+			size += len(r.Rules[i].Pattern) + 2
+		}
 	}
-	return b.String()
+	key := append(make([]byte, 0, size+len(sides)), reading...)
+	for _, r := range sides {
+		key = append(key, '\n')
+		for i := range r.Rules {
+			key = append(key, "-+"[btoi(r.Rules[i].Allow)])
+			key = append(append(key, r.Rules[i].Pattern...), '\n')
+		}
+	}
+	return string(key)
 }
 
 func btoi(b bool) int {
@@ -178,15 +245,22 @@ func btoi(b bool) int {
 // of first appearance. Everyone is among them when a file has rules for * and
 // no agent of the list and of the result goes by them.
 func Named(before, after *Input, known []Agent) []Agent {
-	seen := make(map[string]bool)
+	lower := make(map[string]bool, len(known))
 	for _, a := range known {
-		seen[strings.ToLower(a.Token)] = true
+		lower[strings.ToLower(a.Token)] = true
 	}
+	return NamedBeside(before, after, known, func(token string) bool { return lower[token] })
+}
+
+// NamedBeside is Named for who has the tokens of the list at hand: has is asked
+// for them in lower case.
+func NamedBeside(before, after *Input, known []Agent, has func(token string) bool) []Agent {
+	seen := make(map[string]bool)
 	var list []Agent
 	b, a := before.File(""), after.File("")
 	for _, f := range []*robots.File{b, a} {
 		for _, token := range f.Tokens() {
-			if !seen[token] {
+			if !has(token) && !seen[token] {
 				seen[token] = true
 				list = append(list, Agent{Token: token})
 			}
@@ -195,9 +269,11 @@ func Named(before, after *Input, known []Agent) []Agent {
 	if b.Rules().Source != robots.SourceWildcard && a.Rules().Source != robots.SourceWildcard {
 		return list
 	}
-	for _, agent := range slices.Concat(known, list) {
-		if before.Rules(agent).Source != robots.SourceNamed && after.Rules(agent).Source != robots.SourceNamed {
-			return list
+	for _, agents := range [...][]Agent{known, list} {
+		for _, agent := range agents {
+			if before.Rules(agent).Source != robots.SourceNamed && after.Rules(agent).Source != robots.SourceNamed {
+				return list
+			}
 		}
 	}
 	return append(list, Agent{Token: Everyone})
@@ -258,7 +334,7 @@ func signalsOf(f *robots.File) (map[signalKey]preferences, []signalKey) {
 
 // crawlDelayChanges gives the agents whose effective crawl delay changed.
 // Everyone stands for those that no group names, before or after.
-func crawlDelayChanges(before, after *Input, agents []Agent) []CrawlDelayChange {
+func crawlDelayChanges(before, after *Input, under []ruled) []CrawlDelayChange {
 	list := []CrawlDelayChange{}
 	add := func(name string, b, a *robots.Rules) {
 		p, q := seconds(b), seconds(a)
@@ -267,10 +343,9 @@ func crawlDelayChanges(before, after *Input, agents []Agent) []CrawlDelayChange 
 		}
 	}
 	add(Everyone, before.File("").Rules(), after.File("").Rules())
-	for _, agent := range agents {
-		b, a := before.Rules(agent), after.Rules(agent)
-		if b.Source == robots.SourceNamed || a.Source == robots.SourceNamed {
-			add(agent.Token, b, a)
+	for _, u := range under {
+		if u.before.Source == robots.SourceNamed || u.after.Source == robots.SourceNamed {
+			add(u.agent.Token, u.before, u.after)
 		}
 	}
 	return list

@@ -110,7 +110,8 @@ func encode(list []string, index map[string]rune) []rune {
 	return out
 }
 
-func countText(before, after []byte) (n TextStat) {
+// CountText counts the lines that Text shows as added and as removed.
+func CountText(before, after []byte) (n TextStat) {
 	for _, l := range Text(before, after) {
 		switch l.Kind {
 		case LineAdded:

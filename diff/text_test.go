@@ -63,7 +63,7 @@ func TestUnified(t *testing.T) {
 func TestTextIsBounded(t *testing.T) {
 	old := strings.Repeat("old\nolder\n", 50_000)
 	new := strings.Repeat("new\nnewer\n", 50_000)
-	n := countText([]byte(old), []byte(new))
+	n := CountText([]byte(old), []byte(new))
 	if n != (TextStat{Added: 100_000, Removed: 100_000}) {
 		t.Errorf("got %+v", n)
 	}

@@ -4,8 +4,8 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
-	"hash"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/robotswatch/robotswatch/agents"
@@ -171,35 +171,42 @@ func touched(c watcher.Change) []string {
 // after; the same new values for what is not about access. What names things
 // of one site only (sitemaps, text) is never grouped over sites.
 func GroupKey(c watcher.Change) string {
-	h := sha256.New()
-	put(h, string(c.Kind), string(c.Severity), string(c.Cause), c.Managed, c.Unstable)
-	put(h, string(c.State.Before), string(c.State.After))
-	list := slices.Clone(c.Agents)
-	slices.SortFunc(list, func(a, b diff.AgentChange) int { return strings.Compare(a.Agent, b.Agent) })
+	k := make(fields, 0, 2048)
+	k.put(string(c.Kind), string(c.Severity), string(c.Cause), c.Managed, c.Unstable)
+	k.put(string(c.State.Before), string(c.State.After))
+	list := make([]*diff.AgentChange, len(c.Agents))
+	for i := range c.Agents {
+		list[i] = &c.Agents[i]
+	}
+	slices.SortFunc(list, func(a, b *diff.AgentChange) int { return strings.Compare(a.Agent, b.Agent) })
 	for _, a := range list {
-		put(h, a.Agent, string(a.Direction), string(a.Before.Level), string(a.After.Level))
+		k.put(a.Agent, string(a.Direction), string(a.Before.Level), string(a.After.Level))
 	}
 	switch c.Kind {
 	case watcher.KindState:
-		put(h, string(c.Reason))
+		k.put(string(c.Reason))
 	case watcher.KindSignal:
 		for _, s := range c.Signals {
-			put(h, s.Scope, s.Name, s.Path, s.Before, s.After)
+			k.put(s.Scope, s.Name, s.Path, s.Before, s.After)
 		}
 	case watcher.KindCrawlDelay:
 		for _, d := range c.CrawlDelays {
-			put(h, d.Agent, diff.DelayWords(d.Before), diff.DelayWords(d.After))
+			k.put(d.Agent, diff.DelayWords(d.Before), diff.DelayWords(d.After))
 		}
 	case watcher.KindSitemap, watcher.KindCosmetic:
-		put(h, c.Site)
+		k.put(c.Site)
 	}
-	return hex.EncodeToString(h.Sum(nil)[:16])
+	sum := sha256.Sum256(k)
+	return hex.EncodeToString(sum[:16])
 }
 
-// put writes fields so that no two lists of them look alike.
-func put(h hash.Hash, fields ...string) {
-	for _, f := range fields {
-		fmt.Fprintf(h, "%d:%s", len(f), f)
+// fields are written so that no two lists of them look alike.
+type fields []byte
+
+func (k *fields) put(list ...string) {
+	for _, f := range list {
+		*k = append(strconv.AppendInt(*k, int64(len(f)), 10), ':')
+		*k = append(*k, f...)
 	}
-	h.Write([]byte{0})
+	*k = append(*k, 0)
 }

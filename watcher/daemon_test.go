@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -411,13 +412,16 @@ func TestACrowdedHostHoldsUpNobodyElse(t *testing.T) {
 	})
 }
 
+// notRemembered makes a policy one that is read from the store again.
+var notRemembered = "#" + strings.Repeat("x", recentLongest)
+
 func TestALostVersionIsABaselineAnew(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		sites, origins := testSites(1)
 		store := newMemStore(sites...)
 		start := time.Now()
 		web := newFakeWeb(func(_ string, at time.Time) fetch.Outcome {
-			return policyAnswer(fmt.Sprintf("User-agent: *\nDisallow: /%d\n", int(at.Sub(start).Hours()/10)))
+			return policyAnswer(fmt.Sprintf("User-agent: *\nDisallow: /%d\n", int(at.Sub(start).Hours()/10)) + notRemembered)
 		})
 		d := testDaemon(t, store, web, "@every 6h", nil)
 		running(t, d, func() {
@@ -503,7 +507,7 @@ func TestAPanicIsKeptToItsSite(t *testing.T) {
 			if origin == origins[0] && at.Sub(start) > 90*time.Minute {
 				return policyAnswer("User-agent: *\nDisallow: /new\n") // compared with the version before
 			}
-			return policyAnswer("User-agent: *\nDisallow: /\n")
+			return policyAnswer("User-agent: *\nDisallow: /\n" + notRemembered)
 		})
 		d := testDaemon(t, brittle{newMemStore(sites...)}, web, "@every 1h", nil)
 		running(t, d, func() { time.Sleep(10 * time.Hour) })

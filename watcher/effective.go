@@ -38,13 +38,16 @@ func AgentNamed(c *agents.Catalogue, token string) diff.Agent {
 // Profile is the access that a readable answer gives each agent; text is the
 // policy, nil when there is none. Without an answer it is unknown.
 func Profile(v Version, text []byte, list []diff.Agent) []AgentAccess {
+	return profileOf(v, diff.NewInput(text), list)
+}
+
+func profileOf(v Version, in *diff.Input, list []diff.Agent) []AgentAccess {
 	type group struct { // agents under the same groups of the file
 		reading robots.Reading
 		source  robots.Source
 		token   string
 	}
 	profile := make([]AgentAccess, len(list))
-	in := diff.NewInput(text)
 	found := map[group]diff.Access{}
 	for i, a := range list {
 		profile[i] = AgentAccess{Agent: a.Token, Access: v.access()}

@@ -18,7 +18,7 @@ import (
 
 // changes says what the transitions of one look mean for agents: at most one
 // event of each kind.
-func (j *Judge) changes(ctx context.Context, before Site, d Decision, at time.Time, watch *Watch, bodies Bodies) ([]Change, error) {
+func (j *Judge) changes(ctx context.Context, before Site, d Decision, at time.Time, watch *Watch, kept *policies) ([]Change, error) {
 	b := builder{before: before, site: d.Site, watch: watch, catalogue: j.set.Catalogue, at: at, semantics: j.set.Semantics}
 	reread := slices.ContainsFunc(d.Transitions, func(t Transition) bool { return !t.ofState() })
 	for _, t := range d.Transitions {
@@ -26,25 +26,17 @@ func (j *Judge) changes(ctx context.Context, before Site, d Decision, at time.Ti
 			b.stateEvent(t, CauseStatus, summariseState(t, before.Readable != "", reread))
 			continue
 		}
-		old, err := text(ctx, bodies, t.Before)
+		old, err := kept.of(ctx, t.Before)
 		if err != nil {
 			return nil, fmt.Errorf("earlier version of %s: %w", before.Origin, err)
 		}
-		now, err := text(ctx, bodies, t.After)
+		now, err := kept.of(ctx, t.After)
 		if err != nil {
 			return nil, fmt.Errorf("new version of %s: %w", before.Origin, err)
 		}
 		b.versionEvents(t, old, now)
 	}
 	return b.changes, nil
-}
-
-// text of a version, nil when it is that there is none.
-func text(ctx context.Context, bodies Bodies, v Version) ([]byte, error) {
-	if v.State != fetch.Policy {
-		return nil, nil
-	}
-	return bodies.Body(ctx, v.Body)
 }
 
 // builder collects the events of one look.
@@ -86,6 +78,9 @@ func changeID(site string, kind Kind, at time.Time) string {
 // expected gives the note of an announcement that covers the event: of one
 // for any agent, or of those for each agent that is touched.
 func (b *builder) expected(c Change) string {
+	if len(b.site.Expected) == 0 {
+		return ""
+	}
 	note := func(agent string) string {
 		for _, e := range b.site.Expected {
 			if b.at.Before(e.Until) && (e.Agent == "" || strings.EqualFold(e.Agent, agent)) {
@@ -148,13 +143,12 @@ func allBlocked(profile []AgentAccess) bool {
 }
 
 // versionEvents compares two readable answers.
-func (b *builder) versionEvents(t Transition, old, now []byte) {
-	before, after := diff.NewInput(old), diff.NewInput(now)
-	report := diff.Files(before, after, append(slices.Clone(b.watch.Agents), b.named(before, after)...))
+func (b *builder) versionEvents(t Transition, before, after *diff.Input) {
+	report := diff.Effects(before, after, slices.Concat(b.watch.Agents, b.named(before, after)))
 	base := Change{
 		State: StateChange{t.StateBefore, t.StateAfter}, Cause: causeOf(t),
 		BeforeSHA256: t.Before.Body.String(), AfterSHA256: t.After.Body.String(),
-		Managed: managedBy(old, now), Unstable: t.Unstable, Watched: true,
+		Managed: managedBy(before.Text, after.Text), Unstable: t.Unstable, Watched: true,
 	}
 	if base.Cause == CauseStatus {
 		base.Reason, base.Detail = t.Reason, t.Detail
@@ -174,7 +168,7 @@ func (b *builder) versionEvents(t Transition, old, now []byte) {
 	b.lesserEvents(base, report)
 	if len(b.changes) == told {
 		base.Kind, base.Severity, base.Agents = KindCosmetic, Info, sameAccess
-		base.Summary = summariseText(report, sameAccess)
+		base.Summary = summariseText(diff.CountText(before.Text, after.Text), sameAccess)
 		b.add(base)
 	}
 }
@@ -182,7 +176,7 @@ func (b *builder) versionEvents(t Transition, old, now []byte) {
 // named gives the agents that either file names and nobody watches, as the
 // catalogue writes and reads them where it knows them.
 func (b *builder) named(before, after *diff.Input) []diff.Agent {
-	list := diff.Named(before, after, b.watch.Agents)
+	list := diff.NamedBeside(before, after, b.watch.Agents, b.watch.Has)
 	for i, n := range list {
 		if known, ok := b.catalogue.Lookup(n.Token); ok {
 			list[i] = AgentOf(known)
@@ -204,7 +198,9 @@ func causeOf(t Transition) Cause {
 // splitAgents separates agents whose path set changed from those where only
 // the source did. On the side without a file the HTTP answer is the source.
 func splitAgents(list []diff.AgentChange, t Transition) (moved, sameAccess []diff.AgentChange) {
-	for _, a := range list {
+	moved = make([]diff.AgentChange, 0, len(list))
+	for i := range list {
+		a := &list[i]
 		if t.Before.State != fetch.Policy {
 			a.Before.Source = robots.SourceStatus
 		}
@@ -212,9 +208,9 @@ func splitAgents(list []diff.AgentChange, t Transition) (moved, sameAccess []dif
 			a.After.Source = robots.SourceStatus
 		}
 		if a.Direction != diff.Same {
-			moved = append(moved, a)
+			moved = append(moved, *a)
 		} else {
-			sameAccess = append(sameAccess, a)
+			sameAccess = append(sameAccess, *a)
 		}
 	}
 	return moved, sameAccess
@@ -224,29 +220,30 @@ func (b *builder) accessEvent(base Change, t Transition, moved []diff.AgentChang
 	if len(moved) == 0 {
 		return
 	}
-	slices.SortStableFunc(moved, func(x, y diff.AgentChange) int {
-		return rank(b.watch, x) - rank(b.watch, y)
-	})
-	base.Kind, base.Severity, base.Agents = KindAccess, severityOf(b.about(moved)), moved
-	for base.WatchedFirst < len(moved) && b.watch.Has(moved[base.WatchedFirst].Agent) {
-		base.WatchedFirst++
+	list := make([]diff.AgentChange, 0, len(moved))
+	for _, watched := range []bool{true, false} {
+		for i := range moved {
+			if b.watch.Has(moved[i].Agent) == watched {
+				list = append(list, moved[i])
+			}
+		}
+		if watched {
+			base.WatchedFirst = len(list)
+		}
 	}
-	base.Watched = base.WatchedFirst > 0
-	base.Summary = summariseAgents(b.about(moved)) + causeNote(t, base)
+	about := list
+	if base.Watched = base.WatchedFirst > 0; base.Watched {
+		about = list[:base.WatchedFirst]
+	}
+	base.Kind, base.Severity, base.Agents = KindAccess, severityOf(about), list
+	base.Summary = summariseAgents(about) + causeNote(t, base)
 	b.add(base)
-}
-
-func rank(w *Watch, a diff.AgentChange) int {
-	if w.Has(a.Agent) {
-		return 0
-	}
-	return 1
 }
 
 func severityOf(moved []diff.AgentChange) Severity {
 	shut := func(l diff.Level) bool { return l == diff.Blocked || l == diff.Restricted }
-	for _, a := range moved {
-		if a.Before.Level != a.After.Level && (shut(a.Before.Level) || shut(a.After.Level)) {
+	for i := range moved {
+		if a := &moved[i]; a.Before.Level != a.After.Level && (shut(a.Before.Level) || shut(a.After.Level)) {
 			return Critical
 		}
 	}

@@ -13,7 +13,6 @@ import (
 	"github.com/robotswatch/robotswatch/agents"
 	"github.com/robotswatch/robotswatch/diff"
 	"github.com/robotswatch/robotswatch/fetch"
-	"github.com/robotswatch/robotswatch/robots"
 )
 
 // Settings say how sites are watched and how answers are read.
@@ -55,6 +54,7 @@ type Judge struct {
 	set       Settings
 	schedules Schedules
 	watches   sync.Map // list, comma-separated -> *Watch
+	recent    parsed
 }
 
 // profileKind is part of every fingerprint: another one makes each site's
@@ -159,7 +159,8 @@ func (j *Judge) Judge(ctx context.Context, site Site, out fetch.Outcome, bodies 
 		return Verdict{}, err
 	}
 	d := Decide(site, out, j.set.Confirm)
-	kept := seen{Bodies: bodies, hash: d.Site.Body, body: d.Body}
+	kept := &policies{recent: &j.recent, bodies: bodies}
+	kept.find(d.Site.Body, d.Body)
 	relisted, err := j.profile(ctx, site, &d.Site, watch, kept)
 	if err != nil {
 		return Verdict{}, err
@@ -188,7 +189,7 @@ func (j *Judge) Judge(ctx context.Context, site Site, out fetch.Outcome, bodies 
 
 // profile brings the access of the watched agents up to date when the version
 // or the list of agents changed; relisted says that it was only the list.
-func (j *Judge) profile(ctx context.Context, before Site, site *Site, watch *Watch, bodies Bodies) (relisted bool, err error) {
+func (j *Judge) profile(ctx context.Context, before Site, site *Site, watch *Watch, kept *policies) (relisted bool, err error) {
 	if site.unsure() {
 		site.Profile, site.Signals, site.Memory.Watch = nil, nil, ""
 		return false, nil
@@ -196,28 +197,14 @@ func (j *Judge) profile(ctx context.Context, before Site, site *Site, watch *Wat
 	if site.version() == before.version() && site.Memory.Watch == watch.Fingerprint {
 		return false, nil
 	}
-	text, err := LastPolicy(ctx, bodies, *site)
+	policy, err := kept.of(ctx, site.version())
 	if err != nil {
-		return false, err
+		return false, fmt.Errorf("last good policy of %s: %w", site.Origin, err)
 	}
-	site.Profile, site.Signals = Profile(site.version(), text, watch.Agents), nil
-	if text != nil {
-		site.Signals = Statements(robots.Parse(text, robots.Options{}))
+	site.Profile, site.Signals = profileOf(site.version(), policy, watch.Agents), nil
+	if site.Readable == fetch.Policy {
+		site.Signals = Statements(policy.File(""))
 	}
 	site.Memory.Watch = watch.Fingerprint
 	return site.version() == before.version(), nil
-}
-
-// seen answers for the body of the look itself, which no store has yet.
-type seen struct {
-	Bodies
-	hash Hash
-	body []byte
-}
-
-func (s seen) Body(ctx context.Context, h Hash) ([]byte, error) {
-	if s.body != nil && h == s.hash {
-		return s.body, nil
-	}
-	return s.Bodies.Body(ctx, h)
 }

@@ -26,8 +26,8 @@ func summariseAgents(list []diff.AgentChange) string {
 		agents  []string
 	}
 	var all []*phrase
-	for _, a := range list {
-		weight, verdict := verdictOf(a)
+	for j := range list {
+		weight, verdict := verdictOf(&list[j])
 		i := 0
 		for i < len(all) && (all[i].weight < weight || all[i].weight == weight && all[i].verdict != verdict) {
 			i++
@@ -35,7 +35,7 @@ func summariseAgents(list []diff.AgentChange) string {
 		if i == len(all) || all[i].verdict != verdict {
 			all = append(all[:i], append([]*phrase{{weight: weight, verdict: verdict}}, all[i:]...)...)
 		}
-		all[i].agents = append(all[i].agents, a.Agent)
+		all[i].agents = append(all[i].agents, list[j].Agent)
 	}
 	var parts []string
 	rest := 0
@@ -60,7 +60,7 @@ func nameAgents(names []string) string {
 }
 
 // verdictOf says what happened to an agent; a smaller weight comes first.
-func verdictOf(a diff.AgentChange) (weight int, verdict string) {
+func verdictOf(a *diff.AgentChange) (weight int, verdict string) {
 	was, is := a.Before.Level, a.After.Level
 	switch {
 	case was != is && is == diff.Blocked:
@@ -213,11 +213,11 @@ func summariseSitemaps(s diff.SitemapsChange) string {
 
 // summariseText words an edit without effect, and says so when that could not
 // be proven for everyone.
-func summariseText(r *diff.Report, sameAccess []diff.AgentChange) string {
-	text := fmt.Sprintf("text changed (+%d −%d lines), nothing effective did", r.Text.Added, r.Text.Removed)
+func summariseText(lines diff.TextStat, sameAccess []diff.AgentChange) string {
+	text := fmt.Sprintf("text changed (+%d −%d lines), nothing effective did", lines.Added, lines.Removed)
 	for _, a := range sameAccess {
 		if !a.Proven {
-			return fmt.Sprintf("text changed (+%d −%d lines), no effect found, but not proven for %s", r.Text.Added, r.Text.Removed, a.Agent)
+			return fmt.Sprintf("text changed (+%d −%d lines), no effect found, but not proven for %s", lines.Added, lines.Removed, a.Agent)
 		}
 	}
 	return text
