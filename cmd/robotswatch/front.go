@@ -98,8 +98,8 @@ func (d *daemon) handler(cfg *config.Config) (*web.Server, error) {
 		ReadToken:   cfg.Server.ReadToken.Reveal(),
 		AdminToken:  cfg.Server.AdminToken.Reveal(),
 	}, web.Deps{
-		Store:   d.store,
-		Judge:   judge,
+		Store: d.store,
+		Judge: judge,
 		// What the store cannot tell is left out: the rest says that it cannot.
 		Metrics: promhttp.HandlerFor(d.registry, promhttp.HandlerOpts{Registry: d.registry, ErrorHandling: promhttp.ContinueOnError}),
 		Ready:   d.isReady,
