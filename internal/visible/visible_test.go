@@ -55,7 +55,7 @@ func TestCellIsNoFormula(t *testing.T) {
 		"+1":                                 "'+1",
 		"-1":                                 "'-1",
 		"@SUM(A1)":                           "'@SUM(A1)",
-		"\t=1": `\x09=1`,
+		"\t=1":                               `\x09=1`,
 		"|calc":                              "'|calc",
 		"/a=b":                               "/a=b",
 		"":                                   "",
