@@ -10,17 +10,8 @@ import (
 	"github.com/robotswatch/robotswatch/watcher"
 )
 
-// scanMark reads observations.seq and link; the zero value where the run was
-// recorded before there were chains.
-func scanMark(scan Scan) (evidence.Mark, error) {
-	var seq int64
-	var link []byte
-	if err := scan(&seq, &link); err != nil {
-		return evidence.Mark{}, err
-	}
-	return markOf(seq, link), nil
-}
-
+// markOf is the place that observations.seq and link tell; the zero value
+// where the run was recorded before there were chains.
 func markOf(seq int64, link []byte) (m evidence.Mark) {
 	if seq > 0 {
 		m.Position = seq

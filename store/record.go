@@ -53,7 +53,8 @@ type outcome struct {
 	memory   string
 	packed   []byte // of the body
 	evidence []byte
-	digest   watcher.Hash // of the observation's record
+	digest   watcher.Hash  // of the observation's record
+	before   evidence.Mark // of the open run
 	from, to standing
 	kept     bool // the lease held
 }
@@ -165,17 +166,26 @@ func (s *Store) fence(ctx context.Context, tx *Tx, batch []outcome) error {
 	for i, o := range quiet {
 		o.kept = touched[i] == 1
 	}
-	return tx.QueryMany(ctx, fenceUpdate+" RETURNING tags_id, agents_id, profile_id, phase", fenceRows(loud), func(i int, scan Scan) error {
+	return tx.QueryMany(ctx, fenceLoud, fenceRows(loud), func(i int, scan Scan) error {
 		o := loud[i]
 		o.kept = true
 		o.from = standing{state: o.Lease.Site.State}
-		return scan(&o.from.tags, &o.from.agents, &o.from.profile, &o.from.phase)
+		var seq int64
+		var link []byte
+		err := scan(&o.from.tags, &o.from.agents, &o.from.profile, &o.from.phase, &seq, &link)
+		o.before = markOf(seq, link)
+		return err
 	})
 }
 
 const fenceUpdate = `UPDATE sites SET reason = $3, state_since = $4, readable = $5, readable_at = $6, memory = $7,
 	last_check_at = $8, last_change_at = $9, next_check_at = $10, lease_until = 0, lease_token = lease_token + 1
 	WHERE id = $1 AND lease_token = $2`
+
+// fenceLoud also tells where the site stood, and its chain.
+const fenceLoud = fenceUpdate + ` RETURNING tags_id, agents_id, profile_id, phase,
+	COALESCE((SELECT o.seq FROM observations o WHERE o.site_id = sites.id AND o.at = sites.observed_at), 0),
+	(SELECT o.link FROM observations o WHERE o.site_id = sites.id AND o.at = sites.observed_at)`
 
 func fenceRows(list []*outcome) [][]any {
 	rows := make([][]any, len(list))
@@ -260,26 +270,20 @@ const (
 func (s *Store) recordObservations(ctx context.Context, tx *Tx, kept []*outcome) error {
 	var began []*outcome
 	var ends, begins [][]any
-	var ended []int // the place in began of whose run ends
 	for _, o := range kept {
 		if o.Observation == nil {
 			continue
 		}
-		if last := toMillis(o.Lease.Site.LastCheckAt); last != 0 {
-			ends, ended = append(ends, []any{o.Lease.Site.ID, last}), append(ended, len(began))
+		last := o.Lease.Site.LastCheckAt
+		if !last.IsZero() {
+			ends = append(ends, []any{o.Lease.Site.ID, toMillis(last)})
 		}
 		began = append(began, o)
+		begins = append(begins, observationRow(o.Lease.Site.ID, o.Site.Origin, o.Observation, 0, o.evidence, after(o.before, last, o.digest)))
 	}
-	before := make([]evidence.Mark, len(began))
-	if err := tx.QueryMany(ctx, endRun, ends, func(i int, scan Scan) (err error) {
-		before[ended[i]], err = scanMark(scan)
+	if _, err := tx.ExecMany(ctx, `UPDATE observations SET last_at = $2
+		WHERE site_id = $1 AND at = (SELECT observed_at FROM sites WHERE id = $1)`, ends); err != nil {
 		return err
-	}); err != nil {
-		return err
-	}
-	for i, o := range began {
-		begins = append(begins, observationRow(o.Lease.Site.ID, o.Site.Origin, o.Observation, 0, o.evidence,
-			after(before[i], o.Lease.Site.LastCheckAt, o.digest)))
 	}
 	inserted, err := tx.ExecMany(ctx, insertObservation, begins)
 	if err != nil && strings.Contains(strings.ToLower(err.Error()), "null") {
@@ -290,9 +294,6 @@ func (s *Store) recordObservations(ctx context.Context, tx *Tx, kept []*outcome)
 	}
 	return err
 }
-
-const endRun = `UPDATE observations SET last_at = $2
-	WHERE site_id = $1 AND at = (SELECT observed_at FROM sites WHERE id = $1) RETURNING seq, link`
 
 // insertObservation fails on a body that is not kept: body_id may not be null.
 const insertObservation = `INSERT INTO observations (site_id, at, last_at, state, reason, detail, status, final_url,
