@@ -1,3 +1,7 @@
+//go:build !race
+
+// Figures mean nothing under the race detector.
+
 package store
 
 import (

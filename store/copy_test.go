@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/robotswatch/robotswatch/history"
+	"github.com/robotswatch/robotswatch/internal/sizes"
 	"github.com/robotswatch/robotswatch/watcher"
 )
 
@@ -149,7 +150,8 @@ func fine(t testing.TB, s *Store) {
 func TestAnInterruptedCopyGoesOn(t *testing.T) {
 	onBoth(t, func(t *testing.T, url string) {
 		from := open(t, "sqlite:"+filepath.Join(t.TempDir(), "from.db"))
-		furnish(t, from, 2500)
+		furnish(t, from, 20)
+		resync(t, from, siteConfigs(2500)) // more than go in one step
 		to := open(t, url)
 		ctx, cancel := context.WithCancel(t.Context())
 		err := Copy(ctx, from, to, func(table string, rows int64) {
@@ -230,7 +232,8 @@ func TestCopyWantsQuiet(t *testing.T) {
 func TestBackupWhileDaemonsWork(t *testing.T) {
 	onBoth(t, func(t *testing.T, url string) {
 		s := open(t, url)
-		furnish(t, s, 500)
+		sites := sizes.Pick(500, 100)
+		furnish(t, s, sites)
 		ctx, stop := context.WithCancel(t.Context())
 		working := make(chan error, 1)
 		go func() {
@@ -265,7 +268,7 @@ func TestBackupWhileDaemonsWork(t *testing.T) {
 		}
 		copied := openWith(t, "sqlite:"+path, Options{Daemon: true})
 		fine(t, copied)
-		if n := count(t, copied, "SELECT count(*) FROM sites"); n != 500 {
+		if n := count(t, copied, "SELECT count(*) FROM sites"); n != sites {
 			t.Errorf("%d sites", n)
 		}
 		if err := s.Backup(t.Context(), path, nil); err == nil {

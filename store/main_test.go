@@ -6,8 +6,10 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
 	"testing"
 
+	"github.com/robotswatch/robotswatch/internal/sizes"
 	"github.com/robotswatch/robotswatch/store/pgtest"
 )
 
@@ -17,7 +19,8 @@ var cluster *pgtest.Cluster
 func TestMain(m *testing.M) {
 	if os.Getenv("ROBOTSWATCH_LONG") == "" {
 		// Each step of a random history is a transaction or two.
-		if err := flag.Set("rapid.checks", "12"); err != nil {
+		flag.Parse() // says whether the run is short
+		if err := flag.Set("rapid.checks", strconv.Itoa(sizes.Pick(12, 4))); err != nil {
 			panic(err)
 		}
 	}
