@@ -1,3 +1,5 @@
+//go:build campaign
+
 package web_test
 
 import (
@@ -16,6 +18,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/robotswatch/robotswatch/internal/sizes"
 	"github.com/robotswatch/robotswatch/watcher"
 	"github.com/robotswatch/robotswatch/web"
 )
@@ -28,10 +31,7 @@ const latencyBudget = 200 * time.Millisecond
 // looks go on, then with 50 clients at once. ROBOTSWATCH_SCALE_STORE names a
 // store to fill once and to use again.
 func TestPagesStayQuickOverManySites(t *testing.T) {
-	n, err := strconv.Atoi(os.Getenv("ROBOTSWATCH_SCALE"))
-	if err != nil {
-		t.Skip("ROBOTSWATCH_SCALE is not set")
-	}
+	n := sizes.Of(t, "ROBOTSWATCH_SCALE", 20_000, 20_000)
 	w, variants := manySites(t, n)
 	ctx, stop := context.WithCancel(t.Context())
 	var looks sync.WaitGroup

@@ -1,7 +1,10 @@
+//go:build !race
+
+// The program of these tests is built without the race detector.
+
 package main
 
 import (
-	"bufio"
 	"bytes"
 	"encoding/json"
 	"errors"
@@ -351,9 +354,6 @@ func (c *campaign) judgeReceiver(f *faultyReceiver, recorded map[string][]string
 }
 
 func TestFaultCampaign(t *testing.T) {
-	if testing.Short() {
-		t.Skip("starts and kills processes")
-	}
 	t.Parallel()
 	c := newCampaign(t, t.TempDir())
 	c.trouble.Store(true)
@@ -402,9 +402,6 @@ func copyFile(t *testing.T, from, to string) {
 // The same with a disk that is full for a while: nothing is recorded then and
 // nothing is lost, and what was recorded before goes on being delivered.
 func TestFaultCampaignWithAFullDisk(t *testing.T) {
-	if testing.Short() {
-		t.Skip("starts and kills processes")
-	}
 	t.Parallel()
 	dir := t.TempDir()
 	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, "size=24m"); err != nil {
@@ -435,23 +432,4 @@ func TestFaultCampaignWithAFullDisk(t *testing.T) {
 	}
 	c.settle()
 	c.judge()
-}
-
-// fill writes a file until there is no room left.
-func fill(t *testing.T, path string) {
-	t.Helper()
-	f, err := os.Create(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	w := bufio.NewWriterSize(f, 4096)
-	for {
-		if _, err = w.Write(make([]byte, 4096)); err != nil {
-			break
-		}
-	}
-	if !errors.Is(err, syscall.ENOSPC) {
-		t.Fatal(err)
-	}
 }

@@ -1,3 +1,7 @@
+//go:build !race
+
+// The program of these tests is built without the race detector.
+
 package main
 
 import (
@@ -16,9 +20,6 @@ import (
 const demoLimit = 60 * time.Second
 
 func TestDemoTellsEachPartOfThePlotOnce(t *testing.T) {
-	if testing.Short() {
-		t.Skip("takes half a minute")
-	}
 	t.Parallel()
 	binary := filepath.Join(t.TempDir(), "robotswatch")
 	if out, err := exec.Command("go", "build", "-o", binary, ".").CombinedOutput(); err != nil {

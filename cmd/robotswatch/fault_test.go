@@ -1,6 +1,8 @@
 package main
 
 import (
+	"bufio"
+	"errors"
 	"fmt"
 	"net/http"
 	"os"
@@ -179,4 +181,23 @@ func TestFaultNoNames(t *testing.T) {
 		t.Errorf("%v state events were made of our own outage", v)
 	}
 	p.stop()
+}
+
+// fill writes a file until there is no room left.
+func fill(t *testing.T, path string) {
+	t.Helper()
+	f, err := os.Create(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	w := bufio.NewWriterSize(f, 4096)
+	for {
+		if _, err = w.Write(make([]byte, 4096)); err != nil {
+			break
+		}
+	}
+	if !errors.Is(err, syscall.ENOSPC) {
+		t.Fatal(err)
+	}
 }

@@ -1,16 +1,18 @@
+//go:build !race
+
+// The program of these tests is built without the race detector.
+
 package main
 
 import (
 	"encoding/json"
 	"fmt"
-	"net"
 	"net/http"
 	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -21,8 +23,8 @@ import (
 // lets a real Prometheus scrape it, and asks every query of the dashboard.
 func TestEveryPanelOfTheDashboardHasData(t *testing.T) {
 	prometheus, err := exec.LookPath("prometheus")
-	if testing.Short() || err != nil {
-		t.Skip("Prometheus is not installed, or the run is short")
+	if err != nil {
+		t.Skip("Prometheus is not installed")
 	}
 	dir := t.TempDir()
 	daemon := startDaemonToScrape(t, dir)
@@ -153,32 +155,4 @@ func ask(api, query string) (int, error) {
 		return 0, fmt.Errorf("%s: %s", query, answer.Error)
 	}
 	return len(answer.Data.Result), nil
-}
-
-func freeAddress(t *testing.T) string {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	return l.Addr().String()
-}
-
-func runUntilTheEnd(t *testing.T, cmd *exec.Cmd) {
-	t.Helper()
-	var log strings.Builder
-	cmd.Stderr = &log
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
-			t.Errorf("%s had ended: %v", cmd.Path, err)
-		}
-		cmd.Wait() // its exit code is not what this is about
-		if t.Failed() {
-			t.Logf("%s\n%.3000s", cmd.Path, log.String())
-		}
-	})
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -306,4 +307,32 @@ func (s *stage) play(host string, scenes ...simweb.Scene) {
 // hook configures a receiver.
 func hook(name, url string) string {
 	return fmt.Sprintf("[[receivers]]\nname = %q\ntype = \"webhook\"\nurl = %q\ngroup_wait = \"0\"\n", name, url)
+}
+
+func freeAddress(t *testing.T) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	return l.Addr().String()
+}
+
+func runUntilTheEnd(t *testing.T, cmd *exec.Cmd) {
+	t.Helper()
+	var log strings.Builder
+	cmd.Stderr = &log
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
+			t.Errorf("%s had ended: %v", cmd.Path, err)
+		}
+		cmd.Wait() // its exit code is not what this is about
+		if t.Failed() {
+			t.Logf("%s\n%.3000s", cmd.Path, log.String())
+		}
+	})
 }

@@ -26,9 +26,6 @@ const planted = "pLaNtEd"
 // level, errors, pages, metrics, answers of the API, or what commands print,
 // while receivers refuse, fail and cannot be reached.
 func TestSecretsNeverShow(t *testing.T) {
-	if testing.Short() {
-		t.Skip("starts processes")
-	}
 	t.Parallel()
 	refusing := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		code := http.StatusForbidden
