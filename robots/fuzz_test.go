@@ -5,8 +5,6 @@ import (
 	"reflect"
 	"slices"
 	"testing"
-
-	"github.com/robotswatch/robotswatch/internal/realdata"
 )
 
 func FuzzMatch(f *testing.F) {
@@ -88,18 +86,5 @@ func checkFile(t *testing.T, body []byte, path string, limit int, reading Readin
 	cut := Parse(body, Options{Reading: reading, MaxBytes: limit})
 	if !cut.Truncated || len(cut.Records) > len(f.Records) || !reflect.DeepEqual(cut.Records, f.Records[:len(cut.Records)]) {
 		t.Fatalf("cut at %d: records %+v, whole %+v", limit, cut.Records, f.Records)
-	}
-}
-
-// The corpus as a whole keeps what the fuzz target checks.
-func TestParse_corpus(t *testing.T) {
-	for name, body := range realdata.Archive(t, "robots-2024.tar.xz") {
-		if len(body) > 20_000 {
-			continue // the oracle is quadratic
-		}
-		t.Run(name, func(t *testing.T) {
-			checkFile(t, body, "/some/path/index.html?a=b", len(body)/2, ReadingRFC9309)
-			checkFile(t, body, "/some/path/index.html?a=b", len(body)/2, ReadingGoogle)
-		})
 	}
 }

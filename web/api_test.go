@@ -231,7 +231,7 @@ func randomBody(rnd *rand.Rand, w *world) string {
 // compares with how they stood when time went by. ROBOTSWATCH_CALLS sets how
 // often.
 func TestAsOfAgreesWithAReplay(t *testing.T) {
-	w := madeUp(t, 150)
+	w := madeUp(t, sizes.Pick(150, 40))
 	calls := sizes.Of(t, "ROBOTSWATCH_CALLS", 1500, 150)
 	rnd := rand.New(rand.NewPCG(3, 4))
 	tokens := []string{"GPTBot", "CCBot", "Googlebot", "Googlebot-Image", "Amazonbot", "Nobody"}

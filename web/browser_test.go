@@ -28,9 +28,6 @@ import (
 	"github.com/robotswatch/robotswatch/watcher"
 )
 
-// pageBudget is what one page may weigh with all it loads.
-const pageBudget = 200_000
-
 // look of a page in the browser.
 type appearance struct {
 	theme string

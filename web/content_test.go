@@ -14,6 +14,7 @@ import (
 
 	"github.com/robotswatch/robotswatch/diff"
 	"github.com/robotswatch/robotswatch/fetch"
+	"github.com/robotswatch/robotswatch/internal/sizes"
 	"github.com/robotswatch/robotswatch/robots"
 	"github.com/robotswatch/robotswatch/watcher"
 	"github.com/robotswatch/robotswatch/web"
@@ -47,7 +48,7 @@ func (c *levelCounts) add(l diff.Level) {
 // TestAdoptionEqualsARecountOfEveryDay compares what is rolled up with how
 // every site stood at the end of each day.
 func TestAdoptionEqualsARecountOfEveryDay(t *testing.T) {
-	w := madeUp(t, 120)
+	w := madeUp(t, sizes.Pick(120, 40))
 	watch, err := w.judge.Watch(watcher.SiteConfig{})
 	if err != nil {
 		t.Fatal(err)

@@ -9,6 +9,9 @@ import (
 	"github.com/robotswatch/robotswatch/watcher"
 )
 
+// pageBudget is what one page may weigh with all it loads.
+const pageBudget = 200_000
+
 // addHostile adds a site whose every text is written to hurt whoever shows it.
 func addHostile(t testing.TB, w *world) string {
 	t.Helper()

@@ -3,10 +3,12 @@ package web_test
 import (
 	"strings"
 	"testing"
+
+	"github.com/robotswatch/robotswatch/internal/sizes"
 )
 
 func TestEveryPageOfAMadeUpYearAnswers(t *testing.T) {
-	w := madeUp(t, 300)
+	w := madeUp(t, sizes.Pick(300, 60))
 	site := strings.TrimPrefix(w.sites[9], "https://")
 	for _, path := range []string{"/", "/sites", "/sites?agent=GPTBot&access=blocked", "/sites?state=unreachable", "/sites/" + site, "/agents", "/agents?group=@all&order=name",
 		"/agents/GPTBot", "/agents/Unknown-Thing", "/changes", "/changes?agent=GPTBot&kind=access", "/ask", "/ask?site=" + site + "&agent=GPTBot", "/deliveries",

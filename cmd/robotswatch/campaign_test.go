@@ -111,13 +111,6 @@ func faultyReceivers(trouble *atomic.Bool) []*faultyReceiver {
 	return list
 }
 
-func wait(r *http.Request, d time.Duration) {
-	select {
-	case <-time.After(d):
-	case <-r.Context().Done():
-	}
-}
-
 // span is the time in which a kill took effect.
 type span struct{ from, to time.Time }
 

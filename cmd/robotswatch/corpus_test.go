@@ -1,3 +1,7 @@
+//go:build !race
+
+// Nothing runs at once here: the race detector would only make it long.
+
 package main
 
 import (

@@ -144,8 +144,6 @@ func (d *troubled) alter(statement string) {
 	}
 }
 
-const blocksAll = "User-agent: *\nDisallow: /\n"
-
 func killed(d *troubled) {
 	d.configureAt(d.sites("killed.example"))
 	d.troubles = []trouble{

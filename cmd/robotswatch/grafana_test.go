@@ -8,7 +8,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
-	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -135,24 +134,4 @@ func startPrometheus(t *testing.T, binary, dir, daemon string) (api string) {
 		return r.StatusCode == http.StatusOK
 	})
 	return api
-}
-
-// ask gives how many series a query finds.
-func ask(api, query string) (int, error) {
-	r, err := http.Get(api + "/api/v1/query?query=" + url.QueryEscape(query))
-	if err != nil {
-		return 0, err
-	}
-	defer r.Body.Close()
-	var answer struct {
-		Status, Error string
-		Data          struct{ Result []any }
-	}
-	if err := json.NewDecoder(r.Body).Decode(&answer); err != nil {
-		return 0, err
-	}
-	if answer.Status != "success" {
-		return 0, fmt.Errorf("%s: %s", query, answer.Error)
-	}
-	return len(answer.Data.Result), nil
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -141,4 +142,24 @@ func (m *monitoring) within(t *testing.T, what string, holds func() bool) {
 			t.Fatalf("it never came true: %s", what)
 		}
 	}
+}
+
+// ask gives how many series a query finds.
+func ask(api, query string) (int, error) {
+	r, err := http.Get(api + "/api/v1/query?query=" + url.QueryEscape(query))
+	if err != nil {
+		return 0, err
+	}
+	defer r.Body.Close()
+	var answer struct {
+		Status, Error string
+		Data          struct{ Result []any }
+	}
+	if err := json.NewDecoder(r.Body).Decode(&answer); err != nil {
+		return 0, err
+	}
+	if answer.Status != "success" {
+		return 0, fmt.Errorf("%s: %s", query, answer.Error)
+	}
+	return len(answer.Data.Result), nil
 }

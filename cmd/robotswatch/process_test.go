@@ -237,6 +237,15 @@ func within(t *testing.T, limit time.Duration, what string, holds func() bool) {
 	}
 }
 
+func wait(r *http.Request, d time.Duration) {
+	select {
+	case <-time.After(d):
+	case <-r.Context().Done():
+	}
+}
+
+const blocksAll = "User-agent: *\nDisallow: /\n"
+
 // pass lets time pass that is a test's input: the moment of a blow, how long
 // a trouble lasts. Nothing is waited for.
 func pass(d time.Duration) { <-time.After(d) }
