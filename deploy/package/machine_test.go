@@ -152,6 +152,7 @@ func (m *machine) try(args ...string) (string, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, "nsenter", append([]string{"--target", m.leader, "--mount", "--uts", "--ipc", "--net", "--pid", "--root", "--wd=/"}, args...)...)
+	cmd.WaitDelay = time.Second // what it left behind may hold its output
 	cmd.Env = []string{"PATH=/usr/sbin:/usr/bin:/sbin:/bin", "DEBIAN_FRONTEND=noninteractive", "LC_ALL=C.UTF-8"}
 	out, err := cmd.CombinedOutput()
 	return strings.TrimSpace(string(out)), errors.Join(err, ctx.Err())
