@@ -20,8 +20,9 @@ type Problem struct {
 func (p Problem) String() string { return p.Where + ": " + p.What }
 
 // Check reads everything and reports what does not fit together: the
-// database's own integrity, bodies against their hashes, references, packed
-// values, runs that overlap, counts against a recount. It may run beside
+// database's own integrity, bodies against their hashes, what was seen against
+// its chain, references, packed values, runs that overlap, counts against a
+// recount. It may run beside
 // daemons; report is called for each problem, for the first few of a kind.
 func (s *Store) Check(ctx context.Context, report func(Problem)) error {
 	c := checker{s: s, report: report, said: make(map[string]int)}

@@ -174,8 +174,8 @@ func (a *app) storeCheckCommand() *cobra.Command {
 		Use:   "check",
 		Short: "Read everything in the store and say what does not fit together",
 		Long: `Reads everything in the store: the database's own integrity, bodies against
-their hashes, references, events, counts against a recount. Exit code 1 when
-something does not fit. It may run beside the daemon.`,
+their hashes, what was seen against its chain, references, events, counts
+against a recount. Exit code 1 when something does not fit. It may run beside the daemon.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			url, err := a.storeURL()
