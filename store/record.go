@@ -1,7 +1,6 @@
 package store
 
 import (
-	"cmp"
 	"context"
 	"database/sql"
 	"errors"
@@ -47,32 +46,6 @@ func phaseOf(site *watcher.Site) (p phase) {
 // is not written anew for each of them.
 const seenStep = time.Hour
 
-// outcome is a result prepared for its statements.
-type outcome struct {
-	*watcher.Result
-	memory   string
-	packed   []byte // of the body
-	evidence []byte
-	digest   watcher.Hash  // of the observation's record
-	before   evidence.Mark // of the open run
-	from, to standing
-	kept     bool // the lease held
-}
-
-// quiet reports whether the look found what was there, so that the site
-// stands where it stood. An unreachable one may have aged.
-func (o *outcome) quiet() bool {
-	was, is := &o.Lease.Site, &o.Site
-	return o.Observation == nil && len(o.Changes) == 0 && was.State == is.State && is.State != fetch.Unreachable &&
-		!was.Memory.Tentative && !is.Memory.Tentative && was.Unstable() == is.Unstable() && was.Body == is.Body &&
-		was.Memory.Watch == is.Memory.Watch && slices.Equal(was.Profile, is.Profile) && slices.Equal(was.Signals, is.Signals)
-}
-
-// moved reports whether the site stands elsewhere, or other bytes.
-func (o *outcome) moved() bool {
-	return o.Observation != nil || o.from != o.to || o.Lease.Site.Body != o.Site.Body
-}
-
 // Record implements watcher.Store.
 func (s *Store) Record(ctx context.Context, results []watcher.Result) (lost int, err error) {
 	if len(results) == 0 {
@@ -90,30 +63,6 @@ func (s *Store) Record(ctx context.Context, results []watcher.Result) (lost int,
 		return 0, fmt.Errorf("record %d results: %w", len(results), err)
 	}
 	return lost, nil
-}
-
-// prepare does outside of the transaction what needs no database.
-func prepare(results []watcher.Result) ([]outcome, error) {
-	batch := make([]outcome, len(results))
-	for i := range results {
-		o := outcome{Result: &results[i]}
-		var err error
-		if o.memory, err = packMemory(&o.Site); err != nil {
-			return nil, err
-		}
-		if o.Body != nil {
-			o.packed = packBody(o.Body)
-		}
-		if o.Observation != nil {
-			if o.evidence, err = packEvidence(o.Site.Origin, o.Observation.Evidence); err != nil {
-				return nil, fmt.Errorf("evidence of %s: %w", o.Site.Origin, err)
-			}
-			o.digest = evidence.Digest(evidence.RecordOf(o.Site.Origin, o.Observation).Text())
-		}
-		batch[i] = o
-	}
-	slices.SortFunc(batch, func(a, b outcome) int { return cmp.Compare(a.Lease.Site.ID, b.Lease.Site.ID) })
-	return batch, nil
 }
 
 func (s *Store) record(ctx context.Context, tx *Tx, batch []outcome) (lost int, err error) {
@@ -361,7 +310,7 @@ func (s *Store) recordChanges(ctx context.Context, tx *Tx, kept []*outcome) erro
 	for _, o := range kept {
 		for i := range o.Changes {
 			r := &o.Changes[i]
-			row, err := s.changeRow(ctx, tx, o.Lease.Site.ID, &r.Change)
+			row, err := s.rowOf(ctx, tx, o.Lease.Site.ID, &o.changes[i])
 			if err != nil {
 				return err
 			}
@@ -389,26 +338,21 @@ func (s *Store) recordChanges(ctx context.Context, tx *Tx, kept []*outcome) erro
 const insertChange = `INSERT INTO changes (id, site_id, at, kind, severity, watched, agents_id, data)
 	VALUES ($1, $2, $3, $4, $5, $6, $7, $8) ON CONFLICT (id) DO NOTHING`
 
+// changeRow is rowOf for a change that is not packed yet.
 func (s *Store) changeRow(ctx context.Context, tx *Tx, siteID int64, c *watcher.Change) ([]any, error) {
-	if c.ID == "" {
-		return nil, fmt.Errorf("a change of %s has no id", c.Site)
-	}
-	agents := make([]string, 0, len(c.Agents)+len(c.CrawlDelays))
-	for _, a := range c.Agents {
-		agents = append(agents, strings.ToLower(a.Agent))
-	}
-	for _, d := range c.CrawlDelays {
-		agents = append(agents, strings.ToLower(d.Agent))
-	}
-	set, err := s.setID(ctx, tx, sortedTags(agents))
+	p, err := packChange(c)
 	if err != nil {
 		return nil, err
 	}
-	data, err := packEvent(c)
+	return s.rowOf(ctx, tx, siteID, &p)
+}
+
+func (s *Store) rowOf(ctx context.Context, tx *Tx, siteID int64, p *packedChange) ([]any, error) {
+	set, err := s.setID(ctx, tx, p.agents)
 	if err != nil {
-		return nil, fmt.Errorf("change %s: %w", c.ID, err)
+		return nil, err
 	}
-	return []any{c.ID, siteID, toMillis(c.At), string(c.Kind), c.Severity.Rank(), toInt(c.Watched), set, data}, nil
+	return []any{p.ID, siteID, toMillis(p.At), string(p.Kind), p.Severity.Rank(), toInt(p.Watched), set, p.data}, nil
 }
 
 // Body implements watcher.Store. A look that found something else waits for
