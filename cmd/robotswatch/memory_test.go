@@ -30,7 +30,7 @@ func TestFaultOutOfMemory(t *testing.T) {
 	}
 	s.configure(s.sites(hosts...))
 	cmd := program(t, s.dir, nil, "--config", "config.toml", "--log-format", "json", "run")
-	cmd.Env = append(cmd.Env, "GOGC=off") // nothing is given back
+	cmd.Env = append(cmd.Env, "GOGC=off", "GOMEMLIMIT=off") // nothing is given back
 	p := startCommand(t, cmd).ready()
 	eventually(t, "each change is recorded", func() bool { v, _ := p.metric(critical); return v == 20 })
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.cmd.Process.Pid))

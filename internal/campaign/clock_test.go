@@ -38,12 +38,14 @@ func TestAClockThatIsOff(t *testing.T) {
 			crowd := newCrowd(t, 50, 2*time.Second)
 			d := start(t, setup{store: url, concurrency: 50, schedule: "@every 2s", sites: crowd.sites, receivers: to.tables()}.write(t))
 			d.awaitSweep(3 * time.Minute)
+			swept := time.Since(d.begun)
 			await(t, 3*time.Minute, "hardly a change was delivered", func() bool {
 				to.mu.Lock()
 				defer to.mu.Unlock()
 				return len(to.arrived) > 10
 			})
 			took := time.Since(d.begun)
+			t.Logf("all sites were looked at after %v, changes delivered after %v", swept.Round(time.Millisecond), took.Round(time.Millisecond))
 			d.stop()
 			wrong := count(t, look(t, url), `SELECT count(*) FROM sites
 				WHERE abs(last_check_at - extract(epoch FROM statement_timestamp()) * 1000) > 1800000`)

@@ -96,8 +96,9 @@ func start(t *testing.T, config string, env ...string) *daemon {
 // launch runs the daemon.
 func launch(t *testing.T, config string, env ...string) *daemon {
 	t.Helper()
+	program := binary(t, "robotswatch") // the first time that takes a while
 	d := &daemon{t: t, begun: time.Now(), ended: make(chan struct{}), said: map[string]int{}}
-	d.cmd = exec.Command(binary(t, "robotswatch"), "--config", config, "--log-format", "json", "run")
+	d.cmd = exec.Command(program, "--config", config, "--log-format", "json", "run")
 	d.cmd.Env = append(os.Environ(), env...)
 	d.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	stderr, err := d.cmd.StderrPipe()
