@@ -150,8 +150,8 @@ func startDaemon(ctx context.Context, cfg *config.Config, o daemonOptions) error
 func (d *daemon) serve(ctx context.Context, e *engine, front *front, loading *loading) error {
 	sd := newSystemd(d)
 	defer sd.stopping()
-	d.log.Info("robotswatch is running", "version", buildVersion(), "address", front.address())
 	d.use(e)
+	d.log.Info("robotswatch is running", "version", buildVersion(), "address", front.address())
 	for first := true; ; first = false {
 		running, stop := context.WithCancel(ctx)
 		ended := make(chan error, 1)
