@@ -116,7 +116,7 @@ func normalizeHost(host string) (string, error) {
 	if strings.HasPrefix(host, "[") {
 		a, err := netip.ParseAddr(strings.Trim(host, "[]"))
 		if err != nil || !a.Is6() || a.Zone() != "" || !strings.HasSuffix(host, "]") {
-			return "", fmt.Errorf("%s is not an IPv6 address", host)
+			return "", fmt.Errorf("%q is not an IPv6 address", host)
 		}
 		return "[" + a.String() + "]", nil
 	}
@@ -137,6 +137,10 @@ func normalizeHost(host string) (string, error) {
 // mapHost brings any host name or IPv4 address to its one form.
 func mapHost(host string) (string, error) {
 	ascii, err := hosts().ToASCII(host)
+	if err == nil {
+		// Not every name that is made is one that may be: broken UTF-8.
+		_, err = hosts().ToASCII(ascii)
+	}
 	if err != nil {
 		return "", fmt.Errorf("the host name %q cannot exist (%s)", host, strings.TrimPrefix(err.Error(), "idna: "))
 	}

@@ -61,13 +61,13 @@ func FuzzReceiver(f *testing.F) {
 				t.Fatal(err)
 			}
 			receipt, err := sender.Send(t.Context(), message)
-			checkSent(t, name, receipt, err)
+			checkSent(t, name, answer, receipt, err)
 		}
 	})
 }
 
 // checkSent is what holds for every attempt.
-func checkSent(t *testing.T, name, receipt string, err error) {
+func checkSent(t *testing.T, name string, answer []byte, receipt string, err error) {
 	t.Helper()
 	if err == nil {
 		if !utf8.ValidString(receipt) || len(receipt) > 1000 {
@@ -80,7 +80,7 @@ func checkSent(t *testing.T, name, receipt string, err error) {
 		t.Fatalf("%s: %#v with receipt %q", name, err, receipt)
 	}
 	text := err.Error()
-	if text == "" || strings.Contains(text, "hidden") || len(text) > 2000 || !utf8.ValidString(text) || slices.ContainsFunc([]rune(text), unicode.IsControl) {
+	if text == "" || strings.Contains(text, "hidden") && !bytes.Contains(answer, []byte("hidden")) || len(text) > 2000 || !utf8.ValidString(text) || slices.ContainsFunc([]rune(text), unicode.IsControl) {
 		t.Errorf("%s: %.3000q cannot be shown", name, text)
 	}
 }
