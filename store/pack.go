@@ -61,10 +61,8 @@ func unpackBody(data []byte, h watcher.Hash) ([]byte, error) {
 	return body, nil
 }
 
-// packJSON is a value as compressed JSON.
-func packJSON(v any) ([]byte, error) { return packWith(codecs().json, v) }
-
-// packEvent is packJSON with less work for a little more room.
+// packEvent is an event as compressed JSON; events are many, so this does
+// little work for a little more room.
 func packEvent(c *watcher.Change) ([]byte, error) { return packWith(codecs().event, c) }
 
 func packWith(enc *zstd.Encoder, v any) ([]byte, error) {
@@ -75,7 +73,7 @@ func packWith(enc *zstd.Encoder, v any) ([]byte, error) {
 	return enc.EncodeAll(text, nil), nil
 }
 
-// unpackJSON is the inverse of packJSON; no data leaves v as it is.
+// unpackJSON is the inverse of packEvent, and of the codec that earlier versions packed with; no data leaves v as it is.
 func unpackJSON(data []byte, v any) error {
 	if len(data) == 0 {
 		return nil

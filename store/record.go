@@ -39,7 +39,7 @@ func phaseOf(site *watcher.Site) (p phase) {
 	case site.State == fetch.Unreachable && site.LastCheckAt.Sub(site.StateSince) >= watcher.UnreachableLimit:
 		return p | aged
 	}
-	return p | settled
+	return p // settled
 }
 
 // seenStep is how fine bodies.seen_at is kept: a body that many sites share

@@ -13,9 +13,6 @@ import (
 
 const deployDir = "../../deploy/"
 
-// maxBinary is the promise about the size of the program.
-const maxBinary = 40 << 20
-
 func TestUnitsAreHardenedAndRight(t *testing.T) {
 	if _, err := exec.LookPath("systemd-analyze"); err != nil {
 		t.Skip("systemd-analyze is not installed")
