@@ -10,10 +10,12 @@ import (
 
 const (
 	// recentOctets is how much text of policies stays parsed, twice: those of
-	// late and those before them. Parsed it takes some ten times as much.
-	recentOctets = 512 << 10
+	// late and those before them. Parsed it takes some ten times as much, full
+	// of pointers that every collection of garbage follows: more costs more
+	// than it saves.
+	recentOctets = 32 << 10
 	// recentLongest is the longest text that stays.
-	recentLongest = 64 << 10
+	recentLongest = 16 << 10
 )
 
 // policies gives the policies that a look is about, each parsed once: the one
@@ -33,7 +35,6 @@ func (p *policies) find(h Hash, text []byte) {
 	p.hash, p.found = h, p.recent.get(h)
 	if p.found == nil {
 		p.found = diff.NewInput(text)
-		p.recent.put(h, p.found)
 	}
 }
 
