@@ -72,6 +72,9 @@ With --agent it also says since when.`,
 				return err
 			}
 			defer lib.store.Close()
+			if q.site, err = lib.origin(cmd.Context(), q.site); err != nil {
+				return err
+			}
 			rows := lib.accessRows(cmd.Context(), watcher.SiteFilter{Origin: q.site, Tag: q.tag}, q.agent, at)
 			return accessTable.write(a.stdout, q.format, limited(ofLevel(rows, diff.Level(level)), q.limit))
 		},

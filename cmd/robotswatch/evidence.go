@@ -29,8 +29,7 @@ without network or store. docs/evidence.md says what that proves and what not.`,
 		Example: "  robotswatch evidence example.com --at 2026-05-01 -o example.evidence\n  robotswatch evidence verify example.evidence",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			origin, err := config.NormalizeOrigin(args[0])
-			if err != nil {
+			if _, err := config.NormalizeOrigin(args[0]); err != nil {
 				return fmt.Errorf("%q: %w", args[0], err)
 			}
 			moment, err := parseMoment("at", at, time.Now())
@@ -42,6 +41,10 @@ without network or store. docs/evidence.md says what that proves and what not.`,
 				return err
 			}
 			defer lib.store.Close()
+			origin, err := lib.origin(cmd.Context(), args[0])
+			if err != nil {
+				return err
+			}
 			data, err := (&notary{lib.store, lib.judge}).bundle(cmd.Context(), origin, moment)
 			if err != nil {
 				return err

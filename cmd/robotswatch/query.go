@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/csv"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -70,11 +71,9 @@ func (q *queryFlags) check() error {
 		return fmt.Errorf("--limit %d: must not be negative", q.limit)
 	}
 	if q.site != "" {
-		origin, err := config.NormalizeOrigin(q.site)
-		if err != nil {
+		if _, err := config.NormalizeOrigin(q.site); err != nil {
 			return fmt.Errorf("--site: %w", err)
 		}
-		q.site = origin
 	}
 	for _, k := range q.kinds {
 		if !slices.Contains(allKinds, watcher.Kind(k)) {
@@ -131,6 +130,32 @@ func (a *app) openLibrary(ctx context.Context) (*library, error) {
 		return nil, err
 	}
 	return l, nil
+}
+
+// origin is the site that a text names, "" for none: a bare host means https,
+// or http where only that is in the store.
+func (l *library) origin(ctx context.Context, text string) (string, error) {
+	if text == "" {
+		return "", nil
+	}
+	origin, err := config.NormalizeOrigin(text)
+	if err != nil || strings.Contains(text, "://") {
+		return origin, err
+	}
+	if _, err = l.store.SiteByOrigin(ctx, origin); !errors.Is(err, watcher.ErrNotFound) {
+		return origin, err
+	}
+	plain, err := config.NormalizeOrigin("http://" + text)
+	if err != nil {
+		return "", err
+	}
+	switch _, err = l.store.SiteByOrigin(ctx, plain); {
+	case errors.Is(err, watcher.ErrNotFound):
+		return origin, nil
+	case err != nil:
+		return "", err
+	}
+	return plain, nil
 }
 
 func (l *library) effective(site watcher.Site) []watcher.AgentAccess {

@@ -71,6 +71,13 @@ tags = ["news"]
 	if out := run("sites", "--tag", "news"); !strings.Contains(out, site.URL) || !strings.Contains(out, "policy") {
 		t.Errorf("sites:\n%s", out)
 	}
+	// A bare host is the site that is watched, also where that is http.
+	bare := strings.TrimPrefix(site.URL, "http://")
+	for _, command := range []string{"sites", "access", "changes"} {
+		if named, whole := run(command, "--site", bare, "--format", "csv"), run(command, "--site", site.URL, "--format", "csv"); named != whole || strings.Count(named, "\n") < 2 {
+			t.Errorf("%s --site %s:\n%s\nand with the scheme\n%s", command, bare, named, whole)
+		}
+	}
 	if out := run("sites", "--tag", "sport"); strings.Contains(out, site.URL) {
 		t.Errorf("sites of another tag:\n%s", out)
 	}

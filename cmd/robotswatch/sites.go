@@ -43,6 +43,9 @@ func (a *app) sitesCommand() *cobra.Command {
 				return err
 			}
 			defer lib.store.Close()
+			if q.site, err = lib.origin(cmd.Context(), q.site); err != nil {
+				return err
+			}
 			sites := lib.store.WalkSites(cmd.Context(), watcher.SiteFilter{Origin: q.site, Tag: q.tag, Agent: q.agent})
 			return siteTable.write(a.stdout, q.format, lib.siteRows(limited(sites, q.limit)))
 		},
