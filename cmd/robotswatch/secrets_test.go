@@ -1,3 +1,7 @@
+//go:build !race
+
+// The program of these tests is built without the race detector.
+
 package main
 
 import (

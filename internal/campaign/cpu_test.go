@@ -1,4 +1,4 @@
-//go:build campaign
+//go:build campaign && !race
 
 package campaign
 

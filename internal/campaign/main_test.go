@@ -1,3 +1,5 @@
+//go:build !race
+
 // Package campaign measures and torments the whole product: the real binary
 // in processes of its own, origins in another, SQLite and PostgreSQL.
 //
