@@ -23,6 +23,9 @@ type Store interface {
 	// Rewrite records sites in one transaction. One that is not configured
 	// becomes inactive. Nothing is delivered.
 	Rewrite(ctx context.Context, sites []*Rewrite) error
+	// Compact is asked for once at the end, when so many changes were recorded: it
+	// may put in order what came out of order.
+	Compact(ctx context.Context, changes int64) error
 }
 
 // Phase of a backfill.
@@ -83,6 +86,11 @@ func Run(ctx context.Context, source Source, o Options) (sum Summary, err error)
 	}
 	if err := r.write(ctx); err != nil {
 		return sum, fmt.Errorf("backfill: %w", err)
+	}
+	if sum.Rewritten > 0 {
+		if err := o.Store.Compact(ctx, sum.Changes); err != nil {
+			return sum, fmt.Errorf("backfill: %w", err)
+		}
 	}
 	return sum, nil
 }

@@ -56,7 +56,7 @@ func (s *Store) Past(ctx context.Context, origins []string) ([]history.Past, err
 // Rewrite implements history.Store.
 func (s *Store) Rewrite(ctx context.Context, sites []*history.Rewrite) error {
 	w := rewriting{s: s, sites: sites, now: time.Now()}
-	if err := w.packBodies(ctx); err != nil {
+	if err := errors.Join(w.packBodies(ctx), w.packChanges()); err != nil {
 		return fmt.Errorf("record what was captured: %w", err)
 	}
 	w.link()
@@ -71,8 +71,9 @@ type rewriting struct {
 	s      *Store
 	sites  []*history.Rewrite
 	now    time.Time
-	bodies [][]any // arguments of insertBody
-	seen   [][]any // of the bodies that are kept already
+	bodies [][]any          // rows to insert
+	seen   [][]any          // of the bodies that are kept already
+	packed [][]packedChange // by site
 	chains [][]evidence.Mark
 }
 
@@ -109,7 +110,7 @@ func (w *rewriting) packBodies(ctx context.Context) error {
 		for i := range chunk {
 			marks[i], args[i] = fmt.Sprintf("$%d", i+1), chunk[i][:]
 		}
-		rows, err := w.s.Query(ctx, "SELECT sha256 FROM bodies WHERE sha256 IN ("+strings.Join(marks, ", ")+")", args...)
+		rows, err := w.s.Query(ctx, "SELECT sha256 FROM bodies WHERE length(data) > 0 AND sha256 IN ("+strings.Join(marks, ", ")+")", args...)
 		if err != nil {
 			return err
 		}
@@ -128,18 +129,31 @@ func (w *rewriting) packBodies(ctx context.Context) error {
 			if kept[h] {
 				w.seen = append(w.seen, []any{h[:], now, now - seenStep.Milliseconds()})
 			} else {
-				w.bodies = append(w.bodies, []any{h[:], int64(len(all[h])), now, packBody(all[h]), now - seenStep.Milliseconds()})
+				w.bodies = append(w.bodies, []any{h[:], int64(len(all[h])), now, packBody(all[h])})
 			}
 		}
 	}
 	return nil
 }
 
+// packChanges packs the events of all sites, side by side.
+func (w *rewriting) packChanges() error {
+	w.packed = make([][]packedChange, len(w.sites))
+	return inParts(len(w.sites), func(i int) (err error) {
+		w.packed[i], err = packChanges(w.sites[i].Changes)
+		return err
+	})
+}
+
 func (w *rewriting) run(ctx context.Context, tx *Tx) error {
-	if _, err := tx.ExecMany(ctx, insertBody, w.bodies); err != nil {
+	if _, err := tx.InsertMany(ctx, insertBodies, "(?, ?, ?, ?)", orSeeBody, w.bodies); err != nil {
 		return err
 	}
 	if _, err := tx.ExecMany(ctx, touchBody, w.seen); err != nil {
+		return err
+	}
+	bodies, err := w.bodyIDs(ctx, tx)
+	if err != nil {
 		return err
 	}
 	ids, err := w.siteIDs(ctx, tx)
@@ -157,29 +171,41 @@ func (w *rewriting) run(ctx context.Context, tx *Tx) error {
 			if err != nil {
 				return err
 			}
-			runs = append(runs, observationRow(ids[i], site.Config.Origin, r, toMillis(r.LastAt), packed, w.chains[i][j]))
+			runs = append(runs, observationRow(ids[i], site.Config.Origin, r, toMillis(r.LastAt), packed, w.chains[i][j], bodies))
 		}
 		chains = append(chains, []any{ids[i], len(site.Runs)})
-		for j := range site.Changes {
-			row, err := w.s.changeRow(ctx, tx, ids[i], &site.Changes[j])
+		for j := range w.packed[i] {
+			row, err := w.s.changeArgs(ctx, tx, ids[i], &w.packed[i][j], bodies)
 			if err != nil {
 				return err
 			}
 			changes = append(changes, row)
 		}
 	}
-	inserted, err := tx.ExecMany(ctx, insertObservation, runs)
+	inserted, err := insertObservations(ctx, tx, runs)
 	if err != nil {
 		return err
 	}
-	if slices.Contains(inserted, 0) {
+	if inserted < int64(len(runs)) {
 		return ErrWatchedMeanwhile
 	}
 	if _, err := tx.ExecMany(ctx, rewriteChain, chains); err != nil {
 		return err
 	}
-	_, err = tx.ExecMany(ctx, insertChange, changes)
-	return err
+	return insertChanges(ctx, tx, changes)
+}
+
+func (w *rewriting) bodyIDs(ctx context.Context, tx *Tx) (map[watcher.Hash]int64, error) {
+	var named, told []watcher.Hash
+	for i, site := range w.sites {
+		for j := range site.Runs {
+			named = append(named, site.Runs[j].Body)
+		}
+		for j := range w.packed[i] {
+			told = append(told, w.packed[i][j].before, w.packed[i][j].after)
+		}
+	}
+	return bodyIDs(ctx, tx, named, told)
 }
 
 // siteIDs finds the sites; those that are new become inactive and stay
@@ -220,15 +246,14 @@ func (w *rewriting) clear(ctx context.Context, tx *Tx, ids []int64) error {
 		}
 	}
 	var doomed [][]any
-	err = tx.QueryMany(ctx, "SELECT id, data FROM changes WHERE site_id = $1", again, func(i int, scan Scan) error {
-		var id string
-		var data []byte
-		if err := scan(&id, &data); err != nil {
+	err = tx.QueryMany(ctx, "SELECT "+changeColumns+" FROM changes WHERE site_id = $1", again, func(i int, scan Scan) error {
+		var r changeRow
+		if err := r.scan(scan); err != nil {
 			return err
 		}
-		c, err := unpackChange(data)
-		if rewritten[i].Replaces(c) {
-			doomed = append(doomed, []any{id})
+		c, err := r.change()
+		if err == nil && rewritten[i].Replaces(c) {
+			doomed = append(doomed, []any{r.key})
 		}
 		return err
 	})
@@ -237,4 +262,42 @@ func (w *rewriting) clear(ctx context.Context, tx *Tx, ids []int64) error {
 	}
 	_, err = tx.ExecMany(ctx, "DELETE FROM changes WHERE id = $1", doomed)
 	return err
+}
+
+// compactShare of all changes must be new for a file to be put in order.
+const compactShare = 4
+
+// Compact implements history.Store. What comes site by site leaves the pages of
+// what is kept in order of time two thirds full, so a SQLite file that consists
+// to a good part of it is written anew, unless a daemon is at work on it.
+func (s *Store) Compact(ctx context.Context, changes int64) error {
+	if s.d.name != sqliteDialect.name {
+		return nil
+	}
+	var all int64
+	if err := s.QueryRow(ctx, "SELECT count(*) FROM changes").Scan(&all); err != nil {
+		return fmt.Errorf("compact: %w", err)
+	}
+	if changes*compactShare < all {
+		return nil
+	}
+	if !s.opts.Daemon {
+		release, err := lockFile(s.lockPath)
+		if errors.Is(err, ErrInUse) {
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("compact: %w", err)
+		}
+		defer release()
+	}
+	tx, release, err := s.writer(ctx)
+	if err != nil {
+		return fmt.Errorf("compact: %w", err)
+	}
+	defer release()
+	if _, err := tx.conn.ExecContext(ctx, "VACUUM"); err != nil {
+		return fmt.Errorf("compact: %w", err)
+	}
+	return nil
 }

@@ -63,7 +63,7 @@ func TestRewriteReplacesBackfilledHistoryOnly(t *testing.T) {
 			t.Errorf("runs: %+v", r)
 		}
 		changes, err := s.Changes(t.Context(), watcher.ChangeFilter{Site: watched})
-		if err != nil || len(changes) != 2 || changes[0].ID != "01LIVE" || !changes[1].At.Equal(earlier) {
+		if err != nil || len(changes) != 2 || changes[0].ID != idOf(t0, "01LIVE") || !changes[1].At.Equal(earlier) {
 			t.Errorf("changes: %+v, %v", changes, err)
 		}
 		if n := count(t, s, "SELECT count(*) FROM deliveries"); n != 0 {

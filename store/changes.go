@@ -1,6 +1,7 @@
 package store
 
 import (
+	"bytes"
 	"context"
 	"database/sql"
 	"errors"
@@ -17,15 +18,19 @@ import (
 
 // ChangeByID gives one change, or watcher.ErrNotFound.
 func (s *Store) ChangeByID(ctx context.Context, id string) (watcher.Change, error) {
-	var data []byte
-	err := s.QueryRow(ctx, "SELECT data FROM changes WHERE id = $1", id).Scan(&data)
+	key, ok := changeKey(id)
+	if !ok {
+		return watcher.Change{}, fmt.Errorf("change %q: %w", id, watcher.ErrNotFound)
+	}
+	var r changeRow
+	err := r.scan(s.QueryRow(ctx, "SELECT "+changeColumns+" FROM changes WHERE id = $1", key).Scan)
 	if errors.Is(err, sql.ErrNoRows) {
 		err = watcher.ErrNotFound
 	}
 	if err != nil {
 		return watcher.Change{}, fmt.Errorf("change %s: %w", id, err)
 	}
-	return s.decoded.change(data)
+	return s.decoded.change(&r)
 }
 
 // Changes gives one page of the changes that a filter selects, newest first.
@@ -77,26 +82,35 @@ func (s *Store) WalkChanges(ctx context.Context, f watcher.ChangeFilter) iter.Se
 	}
 }
 
-// noID is greater than any id.
-const noID = "~"
+// noKey is not less than any key of a change.
+var noKey = bytes.Repeat([]byte{0xff}, len(ulid.ULID{}))
 
 func (s *Store) changesPage(ctx context.Context, c where, before string, size int) (page []watcher.Change, err error) {
-	if before == "" {
-		before = noID
+	key := noKey
+	if before != "" {
+		var ok bool
+		if key, ok = changeKey(before); !ok {
+			return nil, nil // nothing lies before what never was
+		}
 	}
 	c.parts, c.args = slices.Clone(c.parts), slices.Clone(c.args)
-	c.add("changes.id < %s", before)
-	rows, err := s.Query(ctx, "SELECT changes.data FROM changes WHERE "+c.sql()+
+	c.add("changes.id < %s", key)
+	return s.queryChanges(ctx, s.decoded.change, "SELECT "+changeColumns+" FROM changes WHERE "+c.sql()+
 		fmt.Sprintf(" ORDER BY changes.id DESC LIMIT %d", size), c.args...)
+}
+
+// queryChanges runs a query whose columns are changeColumns.
+func (s *Store) queryChanges(ctx context.Context, decode func(*changeRow) (watcher.Change, error), query string, args ...any) (page []watcher.Change, err error) {
+	rows, err := s.Query(ctx, query, args...)
 	if err != nil {
 		return nil, err
 	}
 	err = each(rows, func(scan Scan) error {
-		var data []byte
-		if err := scan(&data); err != nil {
+		var r changeRow
+		if err := r.scan(scan); err != nil {
 			return err
 		}
-		c, err := s.decoded.change(data)
+		c, err := decode(&r)
 		page = append(page, c)
 		return err
 	})
@@ -123,7 +137,7 @@ func (s *Store) changeConditions(ctx context.Context, f watcher.ChangeFilter) (w
 	}
 	if f.Agent != "" {
 		set := joinSet([]string{strings.ToLower(f.Agent)})
-		const in = " IN (SELECT id FROM sets WHERE {{find}}(members, %s) > 0)"
+		const in = " IN (SELECT id FROM sets WHERE {{find}}(lower(members), %s) > 0)"
 		c.add("(changes.agents_id + 0)"+in, set)
 		indexed = append(indexed, condition("i.agents_id"+in, set))
 	}
@@ -183,7 +197,7 @@ func condition(text string, v any) (c where) {
 // narrow adds the ids of the changes that meet the rarest of the indexed
 // conditions, where these are few.
 func (s *Store) narrow(ctx context.Context, c where, indexed []where) (where, error) {
-	var rarest []string
+	var rarest [][]byte
 	found := false
 	for _, by := range indexed {
 		ids, err := s.changeIDs(ctx, by)
@@ -198,20 +212,20 @@ func (s *Store) narrow(ctx context.Context, c where, indexed []where) (where, er
 	case found && len(rarest) == 0:
 		c.parts = append(c.parts, "1 = 0")
 	case found:
-		c.in("changes.id", rarest)
+		c.inKeys("changes.id", rarest)
 	}
 	return c, nil
 }
 
 // changeIDs gives the changes that meet an indexed condition, or one more than
 // are few.
-func (s *Store) changeIDs(ctx context.Context, by where) (ids []string, err error) {
+func (s *Store) changeIDs(ctx context.Context, by where) (ids [][]byte, err error) {
 	rows, err := s.Query(ctx, "SELECT i.id FROM changes i WHERE "+by.sql()+fmt.Sprintf(" LIMIT %d", fewChanges+1), by.args...)
 	if err != nil {
 		return nil, err
 	}
 	err = each(rows, func(scan Scan) error {
-		var id string
+		var id []byte
 		err := scan(&id)
 		ids = append(ids, id)
 		return err
@@ -219,11 +233,11 @@ func (s *Store) changeIDs(ctx context.Context, by where) (ids []string, err erro
 	return ids, err
 }
 
-// idBound is the least id of changes at or after a time.
-func idBound(t time.Time) string {
+// idBound is the least key of changes at or after a time.
+func idBound(t time.Time) []byte {
 	var id ulid.ULID
 	if err := id.SetTime(uint64(max(t.UnixMilli(), 0))); err != nil {
-		return noID // beyond the year 10889
+		return noKey // beyond the year 10889
 	}
-	return id.String()
+	return id.Bytes()
 }

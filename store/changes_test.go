@@ -5,6 +5,7 @@
 package store
 
 import (
+	"bytes"
 	"fmt"
 	"slices"
 	"strings"
@@ -34,8 +35,7 @@ func TestChangesByFilter(t *testing.T) {
 				r := unchanged(l, now)
 				for range 1 + n%2 {
 					n++
-					id := idBound(now)[:10] + fmt.Sprintf("%016d", n)
-					change(&r, id, "log")
+					change(&r, fmt.Sprint(n), "log")
 					c := &r.Changes[len(r.Changes)-1].Change
 					c.Tags = l.Site.Config.Tags
 					c.Kind = []watcher.Kind{watcher.KindAccess, watcher.KindCosmetic, watcher.KindAccess, watcher.KindState}[n%4]
@@ -109,10 +109,10 @@ func hasAgent(c watcher.Change, agent string) bool {
 }
 
 func TestIDBound(t *testing.T) {
-	if a, b := idBound(t0), idBound(t0.Add(time.Millisecond)); a >= b || len(a) != 26 || a[10:] != "0000000000000000" {
-		t.Errorf("%s, %s", a, b)
+	if a, b := idBound(t0), idBound(t0.Add(time.Millisecond)); bytes.Compare(a, b) >= 0 || len(a) != 16 || !bytes.Equal(a[6:], make([]byte, 10)) {
+		t.Errorf("%x, %x", a, b)
 	}
-	if got := idBound(time.Date(20000, 1, 1, 0, 0, 0, 0, time.UTC)); got != noID {
-		t.Errorf("beyond all ids: %s", got)
+	if got := idBound(time.Date(20000, 1, 1, 0, 0, 0, 0, time.UTC)); !bytes.Equal(got, noKey) {
+		t.Errorf("beyond all ids: %x", got)
 	}
 }

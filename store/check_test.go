@@ -28,7 +28,7 @@ func TestCheckFindsDamage(t *testing.T) {
 			{"UPDATE observations SET body_id = body_id + $1 WHERE site_id = 5", "UPDATE observations SET body_id = body_id - $1 WHERE site_id = 5", 100000, 100000, "is missing"},
 			{"UPDATE observations SET last_at = at - $1 WHERE site_id = 8 AND last_at <> 0", "UPDATE observations SET last_at = at + $1 - 1 WHERE site_id = 8 AND last_at <> 0", 1, 1, "overlaps"},
 			{"UPDATE sites SET observed_at = observed_at + $1 WHERE id = 6", "UPDATE sites SET observed_at = observed_at - $1 WHERE id = 6", 1, 1, "open observation"},
-			{"UPDATE changes SET severity = severity - $1", "UPDATE changes SET severity = severity + $1", 1, 1, "otherwise"},
+			{"UPDATE changes SET severity = severity - $1", "UPDATE changes SET severity = severity + $1", 1, 1, "fit together"},
 			{"UPDATE standings SET sites = sites + $1 WHERE state = 'unreachable'", "UPDATE standings SET sites = sites - $1 WHERE state = 'unreachable'", 3, 3, "+3 sites"},
 		} {
 			if _, err := s.exec(t.Context(), damage.query, damage.arg); err != nil {

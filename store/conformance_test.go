@@ -250,7 +250,7 @@ func TestRecordAndReadBack(t *testing.T) {
 		if ob.FinalURL != r.Observation.FinalURL || ob.Evidence.Vendor != "cloudflare" || ob.Body != site.Body || ob.Status != 200 {
 			t.Errorf("observation came back as %+v", ob)
 		}
-		c, err := s.ChangeByID(t.Context(), "01KB000000000000000000000A")
+		c, err := s.ChangeByID(t.Context(), idOf(t0, "01KB000000000000000000000A"))
 		if err != nil || c.Summary != "GPTBot now blocked" || c.Agents[0].NewlyDisallowed[0].Example != "/" {
 			t.Errorf("change came back as %+v, %v", c, err)
 		}

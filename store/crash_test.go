@@ -34,7 +34,7 @@ func work(ctx context.Context, s *Store, now time.Time, told io.Writer) error {
 		for _, l := range leases {
 			r := policy(l, now, fmt.Sprintf("Disallow: /%d", now.Unix()%1000), blockedProfile)
 			// Of the lease, so that a look that is done twice shows.
-			id := fmt.Sprintf("01K%08d%015d", l.Site.ID, l.Token)
+			id := idOf(now, fmt.Sprintf("%d %d", l.Site.ID, l.Token))
 			change(&r, id, "policy", "log")
 			results, ids = append(results, r), append(ids, id)
 		}

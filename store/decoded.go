@@ -22,16 +22,16 @@ type decoded struct {
 
 func newDecoded() *decoded { return &decoded{seed: maphash.MakeSeed()} }
 
-// change is unpackChange; what it gives is shared: read only.
-func (d *decoded) change(data []byte) (watcher.Change, error) {
-	key := maphash.Bytes(d.seed, data)
+// change is that of a row; what it gives is shared: read only.
+func (d *decoded) change(r *changeRow) (watcher.Change, error) {
+	key := d.hash(r)
 	d.mu.Lock()
 	c, ok := d.by[key]
 	d.mu.Unlock()
 	if ok {
 		return c, nil
 	}
-	c, err := unpackChange(data)
+	c, err := r.change()
 	if err != nil {
 		return c, err
 	}
@@ -42,4 +42,13 @@ func (d *decoded) change(data []byte) (watcher.Change, error) {
 	}
 	d.by[key] = c
 	return c, nil
+}
+
+// hash of what a row says; its data begins with a checksum of the rest.
+func (d *decoded) hash(r *changeRow) uint64 {
+	var h maphash.Hash
+	h.SetSeed(d.seed)
+	h.Write(r.key)
+	h.Write(r.data)
+	return h.Sum64()
 }

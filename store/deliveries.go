@@ -61,7 +61,7 @@ func quoted(st notify.Status) string { return "'" + strings.ReplaceAll(string(st
 // ListDeliveries gives deliveries, oldest first.
 func (s *Store) ListDeliveries(ctx context.Context, f DeliveryFilter) ([]notify.Delivery, error) {
 	c := f.conditions()
-	query := `SELECT ` + deliveryColumns + ` FROM deliveries d JOIN changes c ON c.id = d.change_id WHERE ` + c.sql() + ` ORDER BY d.id`
+	query := `SELECT ` + deliveryColumns + ` FROM deliveries d JOIN changes ON changes.id = d.change_id WHERE ` + c.sql() + ` ORDER BY d.id`
 	if f.Limit > 0 {
 		query += fmt.Sprintf(` LIMIT %d`, f.Limit)
 	}

@@ -70,7 +70,7 @@ func (s *Store) anySites(ctx context.Context, after, origin string) (page []watc
 // first; origin limits it to one site. After an error it ends.
 func (s *Store) ExportChanges(ctx context.Context, since time.Time, origin string) iter.Seq2[watcher.Change, error] {
 	return func(yield func(watcher.Change, error) bool) {
-		after := ""
+		after := []byte{}
 		if !since.IsZero() {
 			after = idBound(since)
 		}
@@ -81,7 +81,7 @@ func (s *Store) ExportChanges(ctx context.Context, since time.Time, origin strin
 				return
 			}
 			for _, c := range page {
-				after = c.ID
+				after, _ = changeKey(c.ID)
 				if !yield(c, nil) {
 					return
 				}
@@ -93,25 +93,12 @@ func (s *Store) ExportChanges(ctx context.Context, since time.Time, origin strin
 	}
 }
 
-func (s *Store) changesAfter(ctx context.Context, id string, including bool, origin string) (page []watcher.Change, err error) {
+func (s *Store) changesAfter(ctx context.Context, key []byte, including bool, origin string) (page []watcher.Change, err error) {
 	than := ">"
 	if including {
 		than = ">="
 	}
-	rows, err := s.Query(ctx, "SELECT data FROM changes WHERE id "+than+
+	return s.queryChanges(ctx, (*changeRow).change, "SELECT "+changeColumns+" FROM changes WHERE id "+than+
 		" $1 AND ($2 = '' OR site_id = (SELECT id FROM sites WHERE origin = $2))"+
-		fmt.Sprintf(" ORDER BY id LIMIT %d", pageSize), id, origin)
-	if err != nil {
-		return nil, err
-	}
-	err = each(rows, func(scan Scan) error {
-		var data []byte
-		if err := scan(&data); err != nil {
-			return err
-		}
-		c, err := unpackChange(data)
-		page = append(page, c)
-		return err
-	})
-	return page, err
+		fmt.Sprintf(" ORDER BY id LIMIT %d", pageSize), key, origin)
 }

@@ -3,10 +3,13 @@ package store
 import (
 	"context"
 	"crypto/sha256"
+	"errors"
 	"fmt"
 	"iter"
 	"testing"
 	"time"
+
+	"github.com/oklog/ulid/v2"
 
 	"github.com/robotswatch/robotswatch/diff"
 	"github.com/robotswatch/robotswatch/fetch"
@@ -116,13 +119,26 @@ func outage(l watcher.Lease, at time.Time) watcher.Result {
 	return r
 }
 
+// idOf gives the ID of a change at a time: one for each name.
+func idOf(at time.Time, name string) string {
+	if id, err := ulid.ParseStrict(name); err == nil && id.Timestamp().Equal(at) {
+		return name
+	}
+	var id ulid.ULID
+	sum := sha256.Sum256([]byte(name))
+	if err := errors.Join(id.SetTime(uint64(at.UnixMilli())), id.SetEntropy(sum[:10])); err != nil {
+		panic(err)
+	}
+	return id.String()
+}
+
 // change is an event of a site, wanted by receivers.
 func change(r *watcher.Result, id string, receivers ...string) {
 	site := r.Site.Origin
 	rule, line := "Disallow: /", 2
 	r.Changes = append(r.Changes, watcher.Routed{
 		Change: watcher.Change{
-			Schema: watcher.ChangeSchema, ID: id, At: r.Site.LastCheckAt, Site: site, Kind: watcher.KindAccess,
+			Schema: watcher.ChangeSchema, ID: idOf(r.Site.LastCheckAt, id), At: r.Site.LastCheckAt, Site: site, Kind: watcher.KindAccess,
 			Severity: watcher.Critical, Summary: "GPTBot now blocked", Cause: watcher.CauseRules, Watched: true,
 			State: watcher.StateChange{Before: fetch.Policy, After: fetch.Policy},
 			Agents: []diff.AgentChange{{Agent: "GPTBot", Direction: diff.Tightened, Proven: true,

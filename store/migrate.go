@@ -57,7 +57,8 @@ func (s *Store) provider(db *sql.DB) (*goose.Provider, error) {
 	if err != nil {
 		return nil, err
 	}
-	opts := []goose.ProviderOption{goose.WithLogger(goose.NopLogger()), goose.WithDisableGlobalRegistry(true)}
+	opts := []goose.ProviderOption{goose.WithLogger(goose.NopLogger()), goose.WithDisableGlobalRegistry(true),
+		goose.WithGoMigrations(repack(s.d))}
 	if s.d.name == postgresDialect.name {
 		locker, err := lock.NewPostgresSessionLocker(lock.WithLockID(migrationLock))
 		if err != nil {

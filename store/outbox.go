@@ -229,16 +229,17 @@ func (s *Store) Count(ctx context.Context, sel notify.Selection) (t notify.Total
 	return t, err
 }
 
-const deliveryColumns = `d.id, d.receiver, d.group_key, d.status, d.created_at, d.attempts, d.next_at, d.last_error, d.receipt, c.data`
+const deliveryColumns = `d.id, d.receiver, d.group_key, d.status, d.created_at, d.attempts, d.next_at, d.last_error, d.receipt, ` + changeColumns
 
 func scanDelivery(scan Scan) (d notify.Delivery, err error) {
 	var created, next int64
-	var data []byte
-	if err := scan(&d.ID, &d.Receiver, &d.GroupKey, &d.Status, &created, &d.Attempts, &next, &d.LastError, &d.Receipt, &data); err != nil {
+	var r changeRow
+	if err := r.scan(scan, &d.ID, &d.Receiver, &d.GroupKey, &d.Status, &created, &d.Attempts, &next, &d.LastError, &d.Receipt); err != nil {
 		return d, err
 	}
 	d.CreatedAt, d.NextAt = fromMillis(created), fromMillis(next)
-	return d, unpackJSON(data, &d.Change)
+	d.Change, err = r.change()
+	return d, err
 }
 
 func (s *Store) queryDeliveries(ctx context.Context, query string, args ...any) ([]notify.Delivery, error) {
@@ -259,7 +260,7 @@ func (s *Store) queryDeliveries(ctx context.Context, query string, args ...any) 
 // Deliveries implements notify.Outbox.
 func (s *Store) Deliveries(ctx context.Context, sel notify.Selection, n int) ([]notify.Delivery, error) {
 	c := sendable(s.shared(sel))
-	return s.queryDeliveries(ctx, `SELECT `+deliveryColumns+` FROM deliveries d JOIN changes c ON c.id = d.change_id
+	return s.queryDeliveries(ctx, `SELECT `+deliveryColumns+` FROM deliveries d JOIN changes ON changes.id = d.change_id
 		WHERE `+c.sql()+fmt.Sprintf(` ORDER BY d.id LIMIT %d`, n), c.args...)
 }
 
@@ -324,9 +325,9 @@ func settlePiece(ctx context.Context, tx *Tx, sel notify.Selection, st notify.Se
 
 // Receipt implements notify.Outbox.
 func (s *Store) Receipt(ctx context.Context, receiver, site string, before int64) (string, watcher.Change, error) {
-	list, err := s.queryDeliveries(ctx, `SELECT `+deliveryColumns+` FROM deliveries d JOIN changes c ON c.id = d.change_id
+	list, err := s.queryDeliveries(ctx, `SELECT `+deliveryColumns+` FROM deliveries d JOIN changes ON changes.id = d.change_id
 		WHERE d.receipt <> '' AND d.site_id = (SELECT id FROM sites WHERE origin = $1) AND d.receiver = $2 AND d.id < $3
-		AND c.kind = 'state' ORDER BY d.id DESC LIMIT 1`, site, receiver, before)
+		AND changes.kind = 'state' ORDER BY d.id DESC LIMIT 1`, site, receiver, before)
 	switch {
 	case err != nil:
 		return "", watcher.Change{}, err

@@ -345,7 +345,7 @@ func TestReceiptOfTheLastStateMessage(t *testing.T) {
 		}
 		tell(t, s, t0, told{0, "A", []string{"r"}})
 		receipt, c, err := s.Receipt(t.Context(), "r", siteConfig(0).Origin, 1<<60)
-		if err != nil || receipt != "C1/17" || c.ID != "01STATE" {
+		if err != nil || receipt != "C1/17" || c.ID != idOf(t0, "01STATE") {
 			t.Errorf("got %q, %q, %v", receipt, c.ID, err)
 		}
 	})

@@ -29,7 +29,7 @@ var codecs = sync.OnceValue(func() (c struct {
 		}
 	}
 	var err error
-	c.body, err = zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedDefault), zstd.WithEncoderCRC(false),
+	c.body, err = zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedDefault), zstd.WithEncoderCRC(false), zstd.WithZeroFrames(true),
 		zstd.WithSingleSegment(true), zstd.WithEncoderConcurrency(2))
 	must(err)
 	c.read, err = zstd.NewReader(nil, zstd.WithDecoderConcurrency(2))
@@ -45,7 +45,8 @@ var codecs = sync.OnceValue(func() (c struct {
 	return c
 })
 
-// packBody compresses the bytes of a body.
+// packBody compresses the bytes of a body; also of an empty one it makes some,
+// since no data means that only the hash is kept.
 func packBody(body []byte) []byte { return codecs().body.EncodeAll(body, nil) }
 
 // unpackBody is the inverse of packBody; it proves that the bytes are those
@@ -61,9 +62,9 @@ func unpackBody(data []byte, h watcher.Hash) ([]byte, error) {
 	return body, nil
 }
 
-// packEvent is an event as compressed JSON; events are many, so this does
-// little work for a little more room.
-func packEvent(c *watcher.Change) ([]byte, error) { return packWith(codecs().event, c) }
+// packEvent is what is kept of an event as compressed JSON; events are many, so
+// this does little work for a little more room.
+func packEvent(k keptEvent) ([]byte, error) { return packWith(codecs().event, k) }
 
 func packWith(enc *zstd.Encoder, v any) ([]byte, error) {
 	text, err := json.Marshal(v)
@@ -86,12 +87,4 @@ func unpackJSON(data []byte, v any) error {
 		return fmt.Errorf("%w: %w", ErrCorrupt, err)
 	}
 	return nil
-}
-
-// unpackChange reads changes.data.
-func unpackChange(data []byte) (c watcher.Change, err error) {
-	if err := unpackJSON(data, &c); err != nil {
-		return c, fmt.Errorf("change: %w", err)
-	}
-	return c, nil
 }

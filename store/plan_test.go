@@ -43,7 +43,7 @@ func TestPlans(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		c.add("changes.id < %s", noID)
+		c.add("changes.id < %s", noKey)
 		return "SELECT data FROM changes WHERE " + c.sql() + " ORDER BY changes.id DESC LIMIT 50", c.args
 	}
 	ofSite, ofSiteArgs := changes(watcher.ChangeFilter{Site: "https://a.example", Agent: "GPTBot", Kinds: []watcher.Kind{watcher.KindAccess}})

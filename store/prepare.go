@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"runtime"
 	"slices"
-	"strings"
 	"sync"
 
 	"github.com/robotswatch/robotswatch/evidence"
@@ -75,31 +74,6 @@ func (o *outcome) prepare() (err error) {
 		}
 	}
 	return nil
-}
-
-// packedChange is a change ready for its row.
-type packedChange struct {
-	*watcher.Change
-	agents []string // whom it touches, lower case
-	data   []byte
-}
-
-func packChange(c *watcher.Change) (p packedChange, err error) {
-	if c.ID == "" {
-		return p, fmt.Errorf("a change of %s has no id", c.Site)
-	}
-	p = packedChange{Change: c, agents: make([]string, 0, len(c.Agents)+len(c.CrawlDelays))}
-	for i := range c.Agents {
-		p.agents = append(p.agents, strings.ToLower(c.Agents[i].Agent))
-	}
-	for _, d := range c.CrawlDelays {
-		p.agents = append(p.agents, strings.ToLower(d.Agent))
-	}
-	p.agents = sortedTags(p.agents)
-	if p.data, err = packEvent(c); err != nil {
-		return p, fmt.Errorf("change %s: %w", c.ID, err)
-	}
-	return p, nil
 }
 
 // partSize is how many things are worth a goroutine.

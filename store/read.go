@@ -6,8 +6,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/robotswatch/robotswatch/diff"
 	"github.com/robotswatch/robotswatch/notify"
+	"github.com/robotswatch/robotswatch/watcher"
 )
 
 // AccessSince tells for sites, by their ID, when the level of an agent's
@@ -19,24 +19,21 @@ func (s *Store) AccessSince(ctx context.Context, sites []int64, agent string) (m
 		return since, nil
 	}
 	marks, args := placeholders(sites)
-	rows, err := s.Query(ctx, "SELECT site_id, data FROM changes WHERE "+accessOfSites+" ("+marks+")", args...)
+	rows, err := s.Query(ctx, "SELECT site_id, "+changeColumns+" FROM changes WHERE "+accessOfSites+" ("+marks+")", args...)
 	if err != nil {
 		return nil, fmt.Errorf("access since: %w", err)
 	}
 	err = each(rows, func(scan Scan) error {
 		var id int64
-		var data []byte
-		if err := scan(&id, &data); err != nil {
+		var r changeRow
+		if err := r.scan(scan, &id); err != nil {
 			return err
 		}
-		var c levelsOnly
-		if err := unpackJSON(data, &c); err != nil {
-			return err
-		}
-		if c.At.After(since[id]) && c.relevels(agent) {
+		c, err := r.change()
+		if err == nil && c.At.After(since[id]) && relevels(&c, agent) {
 			since[id] = c.At
 		}
-		return nil
+		return err
 	})
 	if err != nil {
 		return nil, fmt.Errorf("access since: %w", err)
@@ -81,20 +78,10 @@ func placeholders(keys []int64) (marks string, args []any) {
 	return strings.Join(m, ", "), args
 }
 
-// levelsOnly is as much of a change as AccessSince looks at.
-type levelsOnly struct {
-	At     time.Time
-	Agents []struct {
-		Agent         string
-		Before, After struct {
-			Level diff.Level `json:"access"`
-		}
-	}
-}
-
-func (c levelsOnly) relevels(agent string) bool {
-	for _, a := range c.Agents {
-		if strings.EqualFold(a.Agent, agent) {
+// relevels reports whether a change alters the level of an agent's access.
+func relevels(c *watcher.Change, agent string) bool {
+	for i := range c.Agents {
+		if a := &c.Agents[i]; strings.EqualFold(a.Agent, agent) {
 			return a.Before.Level != a.After.Level
 		}
 	}
@@ -108,7 +95,7 @@ func (s *Store) Owed(ctx context.Context, status notify.Status, limit int) ([]no
 		which = "deliveries.status = 'pending'"
 	}
 	rows, err := s.Query(ctx, `SELECT deliveries.id, deliveries.receiver, deliveries.group_key, deliveries.created_at, deliveries.next_at,
-			deliveries.attempts, deliveries.last_error, deliveries.receipt, changes.data
+			deliveries.attempts, deliveries.last_error, deliveries.receipt, `+changeColumns+`
 		FROM deliveries JOIN changes ON changes.id = deliveries.change_id
 		WHERE `+which+" ORDER BY deliveries.id LIMIT $1", limit)
 	if err != nil {
@@ -118,13 +105,13 @@ func (s *Store) Owed(ctx context.Context, status notify.Status, limit int) ([]no
 	err = each(rows, func(scan Scan) error {
 		var d notify.Delivery
 		var created, next int64
-		var data []byte
-		if err := scan(&d.ID, &d.Receiver, &d.GroupKey, &created, &next, &d.Attempts, &d.LastError, &d.Receipt, &data); err != nil {
+		var r changeRow
+		if err := r.scan(scan, &d.ID, &d.Receiver, &d.GroupKey, &created, &next, &d.Attempts, &d.LastError, &d.Receipt); err != nil {
 			return err
 		}
 		d.CreatedAt, d.NextAt = fromMillis(created), fromMillis(next)
 		var err error
-		d.Change, err = unpackChange(data)
+		d.Change, err = r.change()
 		list = append(list, d)
 		return err
 	})

@@ -1,7 +1,10 @@
 package store
 
 import (
+	"bytes"
 	"context"
+	"database/sql"
+	"errors"
 	"fmt"
 	"iter"
 	"slices"
@@ -45,7 +48,7 @@ const recordTries = 5
 func (s *Store) recordOf(ctx context.Context, site watcher.Site) (rec history.Record, err error) {
 	rec.Config = site.Config
 	rec.Config.Origin = site.Origin
-	latest := ""
+	var latest []byte
 	for range recordTries {
 		if rec.Changes, err = s.siteChanges(ctx, site.Origin); err != nil {
 			return rec, err
@@ -54,11 +57,18 @@ func (s *Store) recordOf(ctx context.Context, site watcher.Site) (rec history.Re
 			return rec, err
 		}
 		slices.Reverse(rec.Runs)
-		err = s.QueryRow(ctx, "SELECT coalesce(max(id), '') FROM changes WHERE site_id = (SELECT id FROM sites WHERE origin = $1)", site.Origin).Scan(&latest)
+		err = s.QueryRow(ctx, "SELECT id FROM changes WHERE site_id = (SELECT id FROM sites WHERE origin = $1) ORDER BY id DESC LIMIT 1", site.Origin).Scan(&latest)
+		if errors.Is(err, sql.ErrNoRows) {
+			latest, err = nil, nil
+		}
 		if err != nil {
 			return rec, fmt.Errorf("changes of %s: %w", site.Origin, err)
 		}
-		if n := len(rec.Changes); latest == "" && n == 0 || n > 0 && rec.Changes[n-1].ID == latest {
+		var last []byte
+		if n := len(rec.Changes); n > 0 {
+			last, _ = changeKey(rec.Changes[n-1].ID)
+		}
+		if bytes.Equal(last, latest) {
 			return rec, nil
 		}
 	}
@@ -83,9 +93,9 @@ func (s *Store) Correct(ctx context.Context, sites []*history.Retelling) error {
 	return nil
 }
 
-// updateChange takes what insertChange does.
-const updateChange = `UPDATE changes SET severity = $5, watched = $6, agents_id = $7, data = $8
-	WHERE id = $1 AND site_id = $2 AND at = $3 AND kind = $4`
+// updateChange takes what changeArgs gives.
+const updateChange = `UPDATE changes SET severity = $4, watched = $5, backfill = $6, agents_id = $7, before_id = $8, after_id = $9,
+	data = $10 WHERE id = $1 AND site_id = $2 AND kind = $3`
 
 func (s *Store) correct(ctx context.Context, tx *Tx, sites []*history.Retelling) error {
 	var adds, updates, removes [][]any
@@ -99,31 +109,38 @@ func (s *Store) correct(ctx context.Context, tx *Tx, sites []*history.Retelling)
 		if was != int64(r.Was) {
 			return fmt.Errorf("%s: %w", r.Origin, ErrBackfilledMeanwhile)
 		}
-		for i := range r.Missing {
-			c := r.Missing[i]
-			c.Backfilled = true
-			row, err := s.changeRow(ctx, tx, id, &c)
-			if err != nil {
-				return err
-			}
-			adds = append(adds, row)
+		missing, different := slices.Clone(r.Missing), make([]watcher.Change, len(r.Different))
+		for i := range missing {
+			missing[i].Backfilled = true
 		}
 		for i := range r.Different {
-			row, err := s.changeRow(ctx, tx, id, &r.Different[i].Now)
+			different[i] = r.Different[i].Now
+		}
+		for _, part := range []struct {
+			changes []watcher.Change
+			rows    *[][]any
+		}{{missing, &adds}, {different, &updates}} {
+			rows, err := s.changeRows(ctx, tx, id, part.changes)
 			if err != nil {
 				return err
 			}
-			updates = append(updates, row)
+			*part.rows = append(*part.rows, rows...)
 		}
 		for _, c := range r.Extra {
-			removes = append(removes, []any{c.ID})
+			key, ok := changeKey(c.ID)
+			if !ok {
+				return fmt.Errorf("%s: %q is no id of a change", r.Origin, c.ID)
+			}
+			removes = append(removes, []any{key})
 		}
+	}
+	if err := insertChanges(ctx, tx, adds); err != nil {
+		return err
 	}
 	for _, step := range []struct {
 		query string
 		rows  [][]any
 	}{
-		{insertChange, adds},
 		{updateChange, updates},
 		{"DELETE FROM deliveries WHERE change_id = $1", removes},
 		{"DELETE FROM changes WHERE id = $1", removes},
@@ -133,4 +150,27 @@ func (s *Store) correct(ctx context.Context, tx *Tx, sites []*history.Retelling)
 		}
 	}
 	return nil
+}
+
+// changeRows is changeArgs for changes of a site that are not packed yet.
+func (s *Store) changeRows(ctx context.Context, tx *Tx, siteID int64, list []watcher.Change) ([][]any, error) {
+	packed, err := packChanges(list)
+	if err != nil {
+		return nil, err
+	}
+	var told []watcher.Hash
+	for i := range packed {
+		told = append(told, packed[i].before, packed[i].after)
+	}
+	bodies, err := bodyIDs(ctx, tx, nil, told)
+	if err != nil {
+		return nil, err
+	}
+	rows := make([][]any, len(packed))
+	for i := range packed {
+		if rows[i], err = s.changeArgs(ctx, tx, siteID, &packed[i], bodies); err != nil {
+			return nil, err
+		}
+	}
+	return rows, nil
 }

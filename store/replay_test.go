@@ -3,6 +3,7 @@ package store
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -38,7 +39,7 @@ func TestCorrectMakesChangesThoseThatAreTold(t *testing.T) {
 		extra, was := records[0].Changes[0], records[0].Changes[1]
 		now := was.With([]diff.AgentChange{{Agent: "NewBot", Direction: diff.Tightened, NewlyDisallowed: []diff.Entry{}, NewlyAllowed: []diff.Entry{}}})
 		missing := was
-		missing.ID = "01C"
+		missing.ID = idOf(t0, "01C")
 		r := &history.Retelling{Origin: origin, Missing: []watcher.Change{missing}, Extra: []watcher.Change{extra},
 			Different: []history.Difference{{Stored: was, Now: now}}}
 		for range 2 { // again it changes nothing
@@ -46,11 +47,11 @@ func TestCorrectMakesChangesThoseThatAreTold(t *testing.T) {
 				t.Fatal(err)
 			}
 			got, err := s.Changes(t.Context(), watcher.ChangeFilter{Agent: "newbot"})
-			if err != nil || len(got) != 1 || got[0].ID != "01B" || got[0].BackfilledAgents[0] != "NewBot" || got[0].Backfilled {
+			if err != nil || len(got) != 1 || got[0].ID != was.ID || got[0].BackfilledAgents[0] != "NewBot" || got[0].Backfilled {
 				t.Errorf("of the new agent: %+v, %v", got, err)
 			}
 			all, err := s.Changes(t.Context(), watcher.ChangeFilter{})
-			if err != nil || len(all) != 2 || all[0].ID != "01C" || !all[0].Backfilled {
+			if err != nil || len(all) != 2 || !slices.ContainsFunc(all, func(c watcher.Change) bool { return c.ID == missing.ID && c.Backfilled }) {
 				t.Errorf("all: %+v, %v", all, err)
 			}
 			if n := count(t, s, "SELECT count(*) FROM deliveries"); n != 1 {

@@ -59,10 +59,10 @@ const dayMillis = 24 * 60 * 60 * 1000
 // dayOf is a time as standings_daily.day has it.
 func dayOf(t time.Time) int64 { return t.UnixMilli() / dayMillis }
 
-func (s *Store) recordStandings(ctx context.Context, tx *Tx, kept []*outcome) error {
+func (r *recording) recordStandings(ctx context.Context) error {
 	by := make(map[standing]int64)
 	var now time.Time
-	for _, o := range kept {
+	for _, o := range r.kept {
 		if o.from != o.to {
 			by[o.from]--
 			by[o.to]++
@@ -71,7 +71,7 @@ func (s *Store) recordStandings(ctx context.Context, tx *Tx, kept []*outcome) er
 			now = o.Site.LastCheckAt
 		}
 	}
-	return moveStandings(ctx, tx, now, by)
+	return moveStandings(ctx, r.tx, now, by)
 }
 
 // joinedRow is a row of standings, or of standings_daily, called k, with the

@@ -144,38 +144,60 @@ func (s *Store) dropObservations(ctx context.Context, before time.Time) (dropped
 	return dropped, err
 }
 
-// dropBodies removes bodies that nothing refers to and nothing has newly
-// referred to since a time.
+// dropBodies removes bodies that neither a site nor an observation refers to
+// and nothing has newly referred to since a time. Of those that changes name the
+// hash stays.
 func (s *Store) dropBodies(ctx context.Context, unseenSince time.Time) (dropped int64, err error) {
-	used, err := s.usedBodies(ctx)
+	used, err := s.bodiesIn(ctx, `SELECT body_id FROM sites WHERE id > $1 AND id <= $2
+		UNION SELECT body_id FROM observations WHERE site_id > $1 AND site_id <= $2`)
+	if err != nil {
+		return 0, err
+	}
+	named, err := s.bodiesIn(ctx, `SELECT before_id FROM changes WHERE site_id > $1 AND site_id <= $2
+		UNION SELECT after_id FROM changes WHERE site_id > $1 AND site_id <= $2`)
 	if err != nil {
 		return 0, err
 	}
 	err = s.byPages(ctx, "bodies", func(after, upTo int64) (bool, error) {
-		rows, err := s.Query(ctx, "SELECT id FROM bodies WHERE id > $1 AND id <= $2 AND seen_at < $3", after, upTo, toMillis(unseenSince))
+		rows, err := s.Query(ctx, "SELECT id FROM bodies WHERE id > $1 AND id <= $2 AND seen_at < $3 AND length(data) > 0", after, upTo, toMillis(unseenSince))
 		if err != nil {
 			return false, err
 		}
-		var doomed [][]any
+		var doomed, hollow [][]any
 		if err := each(rows, func(scan Scan) error {
 			var id int64
 			err := scan(&id)
-			if !used.has(id) {
-				doomed = append(doomed, []any{id, toMillis(unseenSince)})
+			switch args := []any{id, toMillis(unseenSince)}; {
+			case used.has(id):
+			case named.has(id):
+				hollow = append(hollow, append(args, []byte{}))
+			default:
+				doomed = append(doomed, args)
 			}
 			return err
-		}); err != nil || len(doomed) == 0 {
+		}); err != nil || len(doomed)+len(hollow) == 0 {
 			return true, err
 		}
 		var n int64
 		err = s.Write(ctx, func(tx *Tx) error {
 			n = 0
 			// seen_at again: somebody may refer to it since it was read.
-			touched, err := tx.ExecMany(ctx, "DELETE FROM bodies WHERE id = $1 AND seen_at < $2", doomed)
-			for _, t := range touched {
-				n += t
+			for _, d := range []struct {
+				query string
+				rows  [][]any
+			}{
+				{"DELETE FROM bodies WHERE id = $1 AND seen_at < $2", doomed},
+				{"UPDATE bodies SET size = 0, data = $3 WHERE id = $1 AND seen_at < $2", hollow},
+			} {
+				touched, err := tx.ExecMany(ctx, d.query, d.rows)
+				if err != nil {
+					return err
+				}
+				for _, t := range touched {
+					n += t
+				}
 			}
-			return err
+			return nil
 		})
 		dropped += n
 		return true, err
@@ -199,22 +221,22 @@ func (b bitmap) has(id int64) bool {
 	return id >= 0 && i < len(b) && b[i]>>(id%64)&1 == 1
 }
 
-// usedBodies walks all that refers to bodies.
-func (s *Store) usedBodies(ctx context.Context) (used bitmap, err error) {
+// bodiesIn gives the bodies that a query names, asked for a page of sites at a
+// time.
+func (s *Store) bodiesIn(ctx context.Context, query string) (found bitmap, err error) {
 	err = s.byPages(ctx, "sites", func(after, upTo int64) (bool, error) {
-		rows, err := s.Query(ctx, `SELECT body_id FROM sites WHERE id > $1 AND id <= $2
-			UNION SELECT body_id FROM observations WHERE site_id > $1 AND site_id <= $2`, after, upTo)
+		rows, err := s.Query(ctx, query, after, upTo)
 		if err != nil {
 			return false, err
 		}
 		return true, each(rows, func(scan Scan) error {
 			var id int64
 			err := scan(&id)
-			used.add(id)
+			found.add(id)
 			return err
 		})
 	})
-	return used, err
+	return found, err
 }
 
 // dropSent removes deliveries that were sent before a time.

@@ -4,6 +4,9 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
+	"slices"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -154,6 +157,55 @@ func (tx *Tx) ExecMany(ctx context.Context, query string, rows [][]any) ([]int64
 		touched[i] = n
 	}
 	return touched, nil
+}
+
+// rowsAtOnce is how many rows one statement of InsertMany adds, as far as there
+// are that many: few sizes, so that all are prepared once.
+var rowsAtOnce = [...]int{64, 8, 1}
+
+// InsertMany adds rows. head ends with VALUES, tuple is a row of it with ? in
+// place of each of its arguments, and tail follows them. It gives how many rows
+// were added or altered.
+func (tx *Tx) InsertMany(ctx context.Context, head, tuple, tail string, rows [][]any) (touched int64, err error) {
+	for _, n := range rowsAtOnce {
+		var many [][]any
+		for ; len(rows) >= n; rows = rows[n:] {
+			many = append(many, slices.Concat(rows[:n]...))
+		}
+		if len(many) == 0 {
+			continue
+		}
+		some, err := tx.ExecMany(ctx, insertOf(head, tuple, tail, n), many)
+		if err != nil {
+			return 0, err
+		}
+		for _, t := range some {
+			touched += t
+		}
+	}
+	return touched, nil
+}
+
+func insertOf(head, tuple, tail string, rows int) string {
+	var b strings.Builder
+	b.WriteString(head)
+	arg := 0
+	for i := range rows {
+		if i > 0 {
+			b.WriteString(", ")
+		}
+		for rest := tuple; rest != ""; {
+			before, after, found := strings.Cut(rest, "?")
+			b.WriteString(before)
+			if found {
+				arg++
+				b.WriteString("$" + strconv.Itoa(arg))
+			}
+			rest = after
+		}
+	}
+	b.WriteString(tail)
+	return b.String()
 }
 
 // QueryMany runs one query for each list of arguments, in order, and gives

@@ -35,10 +35,15 @@ func (c *where) add(condition string, v any) {
 }
 
 // in asks for one of some texts.
-func (c *where) in(column string, texts []string) {
-	marks := make([]string, len(texts))
-	for i, t := range texts {
-		marks[i] = c.arg(t)
+func (c *where) in(column string, texts []string) { oneOf(c, column, texts) }
+
+// inKeys asks for one of some keys that are octets.
+func (c *where) inKeys(column string, keys [][]byte) { oneOf(c, column, keys) }
+
+func oneOf[T any](c *where, column string, values []T) {
+	marks := make([]string, len(values))
+	for i, v := range values {
+		marks[i] = c.arg(v)
 	}
 	c.parts = append(c.parts, column+" IN ("+strings.Join(marks, ", ")+")")
 }
