@@ -126,6 +126,7 @@ func visit(t *testing.T, browser context.Context, base, path, name string, a app
 	raw := evaluate[string](t, tab, `axe.run(document, {runOnly: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]}).then(r => JSON.stringify(r.violations))`)
 	var findings []finding
 	if dir := os.Getenv("ROBOTSWATCH_SCREENSHOTS"); dir != "" {
+		must(t, os.MkdirAll(dir, 0o755))
 		if err := os.WriteFile(filepath.Join(dir, fmt.Sprintf("%s-%s-%d.png", name, a.theme, a.width)), shot, 0o644); err != nil {
 			t.Fatal(err)
 		}

@@ -28,30 +28,6 @@ var reshaped = map[string]string{
 	"deliveries.change_id": "schema 7: octets of the ULID",
 }
 
-// TestUpgradeFromEachRelease brings the store of every schema that was ever
-// released to this version, and lets its daemon go on with it.
-func TestUpgradeFromEachRelease(t *testing.T) {
-	t.Parallel()
-	dirs, err := filepath.Glob(releasesDir + "/*")
-	if err != nil || len(dirs) == 0 {
-		t.Fatalf("no releases: %v", err)
-	}
-	cluster := postgresServer(t)
-	for _, dir := range dirs {
-		t.Run(filepath.Base(dir), func(t *testing.T) { upgradeBoth(t, dir, cluster) })
-	}
-}
-
-// TestUpgradeFromThisVersion makes a release of this version, as the next one
-// will find it.
-func TestUpgradeFromThisVersion(t *testing.T) {
-	t.Parallel()
-	cluster := postgresServer(t)
-	dir := releaseDir(t)
-	makeRelease(t, dir, cluster.Database(t))
-	upgradeBoth(t, dir, cluster)
-}
-
 func postgresServer(t *testing.T) *pgtest.Cluster {
 	t.Helper()
 	cluster, err := pgtest.Start()
