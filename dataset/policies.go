@@ -127,40 +127,14 @@ func (p *Policies) readAll(ctx context.Context, site *watcher.Site, list []diff.
 	return got, nil
 }
 
-// readText reads a policy for all agents, once for those under the same
-// groups.
 func readText(text []byte, list []diff.Agent) []readAccess {
-	type group struct {
-		reading robots.Reading
-		source  robots.Source
-		token   string
-	}
-	in := diff.NewInput(text)
-	found := make(map[group]readAccess)
 	got := make([]readAccess, len(list))
-	for i, a := range list {
-		rules := in.Rules(a)
-		g := group{a.Reading, rules.Source, rules.Token}
-		r, ok := found[g]
-		if !ok {
-			r = read(rules)
-			found[g] = r
+	for i, g := range diff.NewInput(text).Grants(list) {
+		got[i].access = g.Access
+		if rule := diff.Ordinary(g.Rules); rule != nil {
+			text, line := rule.Text, int32(rule.Line)
+			got[i].rule, got[i].line = &text, &line
 		}
-		got[i] = r
 	}
 	return got
-}
-
-// ordinary is a path that rules hardly ever mention: only a star can take an
-// octet that is no text.
-const ordinary = "/\xff"
-
-func read(rules *robots.Rules) readAccess {
-	level, _ := diff.AccessOf(rules)
-	r := readAccess{access: diff.Access{Level: level, Source: rules.Source}}
-	if d := rules.Decide(ordinary); d.Rule != nil {
-		text, line := d.Rule.Text, int32(d.Rule.Line)
-		r.rule, r.line = &text, &line
-	}
-	return r
 }

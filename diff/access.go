@@ -24,11 +24,9 @@ func (s *solver) level(x *side) Level {
 	return Restricted
 }
 
-// ordinaryAllowed is the verdict on an ordinary path: "/" and text that no
-// rule mentions. 0xFF stands for the text: no normalised pattern has it, so
-// only a star can take it.
+// ordinaryAllowed is the verdict on an ordinary path.
 func (s *solver) ordinaryAllowed(x *side) bool {
-	i := s.decider(x, "/\xff", -1)
+	i := s.decider(x, ordinary, -1)
 	return i < 0 || x.rules[i].Allow
 }
 

@@ -120,13 +120,7 @@ func (s *Server) accessGroups(site watcher.Site, text []byte) ([]accessGroup, er
 }
 
 func (g *accessGroup) decidedBy(rules *robots.Rules) {
-	rule := rules.Decide("/").Rule
-	for i := range rules.Rules {
-		if rule == nil && !rules.Rules[i].Allow {
-			rule = &rules.Rules[i]
-		}
-	}
-	if rule != nil {
+	if rule := diff.Telling(rules); rule != nil {
 		g.Rule, g.Line, g.More = rule.Text, rule.Line, len(rules.Rules)-1
 	}
 }
