@@ -70,8 +70,11 @@ type Daemon struct {
 	link   link
 	urgent chan *task
 	lease  time.Duration
-	look   time.Duration // a look is given up after this
-	round  atomic.Int64  // Unix milliseconds of the last round
+	look   time.Duration             // a look is given up after this
+	round  atomic.Pointer[time.Time] // when the last one ended; nil before the first
+
+	// What the store said to the last claim and the last recording.
+	claiming, recording answer
 }
 
 // New makes a daemon that waits to be run.
@@ -116,14 +119,39 @@ func (d *Daemon) Use(j *Judge, r Router) {
 // Judge in use.
 func (d *Daemon) Judge() *Judge { return d.judge.Load() }
 
-// LastRound is when the daemon last asked the store for due sites with
-// success, or had no room for more; the zero time before the first round.
-// While it runs that is every second or so.
+// LastRound is when the store last answered the question for due sites, well
+// or not; the zero time before the first. While the daemon runs that is every
+// second or so.
 func (d *Daemon) LastRound() time.Time {
-	if ms := d.round.Load(); ms != 0 {
-		return time.UnixMilli(ms)
+	if at := d.round.Load(); at != nil {
+		return *at
 	}
 	return time.Time{}
+}
+
+// Trouble is why the store gives no due sites or takes no results; nil when it
+// did so at the last attempt.
+func (d *Daemon) Trouble() error {
+	return errors.Join(d.claiming.last(), d.recording.last())
+}
+
+// answer is the last one of many.
+type answer struct{ err atomic.Pointer[error] }
+
+func (a *answer) note(err error) { a.err.Store(&err) }
+
+func (a *answer) last() error {
+	if err := a.err.Load(); err != nil {
+		return *err
+	}
+	return nil
+}
+
+// rounded notes the end of a round.
+func (d *Daemon) rounded(err error) {
+	now := time.Now()
+	d.round.Store(&now)
+	d.claiming.note(err)
 }
 
 // Run looks at sites until the context ends; then it hands back what it
@@ -175,7 +203,7 @@ func (d *Daemon) refill(ctx context.Context, p *pool, clock *steady) chan claim 
 	p.giveUp(ctx)
 	room := p.room()
 	if room == 0 {
-		d.round.Store(time.Now().UnixMilli())
+		d.rounded(nil)
 		return nil
 	}
 	claimed := make(chan claim, 1)
@@ -188,13 +216,13 @@ func (d *Daemon) refill(ctx context.Context, p *pool, clock *steady) chan claim 
 
 // take puts claimed sites into the pool, and says when to come again.
 func (d *Daemon) take(ctx context.Context, p *pool, c claim) time.Duration {
+	d.rounded(c.err)
 	if c.err != nil {
 		if ctx.Err() == nil {
 			d.opt.Log.Error("cannot claim due sites", "error", c.err)
 		}
 		return d.opt.Poll
 	}
-	d.round.Store(time.Now().UnixMilli())
 	for _, l := range c.leases {
 		p.add(newTask(l))
 	}

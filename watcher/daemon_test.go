@@ -258,6 +258,41 @@ func TestStopDoesNotWaitForAStoreThatIsAway(t *testing.T) {
 	})
 }
 
+// withoutWork is a store that gives no sites while it is away.
+type withoutWork struct {
+	*memStore
+	away atomic.Bool
+}
+
+func (w *withoutWork) Claim(ctx context.Context, now time.Time, n int, lease time.Duration) ([]Lease, error) {
+	if w.away.Load() {
+		return nil, errors.New("read-only file system")
+	}
+	return w.memStore.Claim(ctx, now, n, lease)
+}
+
+// Whoever watches over the daemon learns that it moves, and why it has no work.
+func TestRoundsGoOnWhileTheStoreIsAway(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		sites, _ := testSites(3)
+		store := &withoutWork{memStore: newMemStore(sites...)}
+		web := newFakeWeb(func(string, time.Time) fetch.Outcome { return policyAnswer("") })
+		d := testDaemon(t, store, web, "@every 6h", nil)
+		if at, err := d.LastRound(), d.Trouble(); !at.IsZero() || err != nil {
+			t.Errorf("before the first round: %v %v", at, err)
+		}
+		running(t, d, func() {
+			for _, away := range []bool{false, true, false} {
+				store.away.Store(away)
+				time.Sleep(time.Minute)
+				if ago, err := time.Since(d.LastRound()), d.Trouble(); ago > 10*time.Second || (err != nil) != away {
+					t.Errorf("away %v: a round %v ago, trouble: %v", away, ago, err)
+				}
+			}
+		})
+	})
+}
+
 // A site that waits so long for its turn that its lease runs out is claimed
 // again, also when it is the last one.
 func TestOnceOutlastsLeases(t *testing.T) {
@@ -303,8 +338,14 @@ func TestRecordingIsRetriedAndOnePoisonedResultHarmsNoOther(t *testing.T) {
 		d := testDaemon(t, store, web, "@every 6h", nil)
 		running(t, d, func() {
 			time.Sleep(time.Minute)
+			if d.Trouble() == nil {
+				t.Error("nothing can be recorded, and it knows of no trouble")
+			}
 			up.Store(true)
 			time.Sleep(50 * time.Second) // less than a lease in all
+			if err := d.Trouble(); err != nil {
+				t.Errorf("all is well, and it knows of trouble: %v", err)
+			}
 			for i, o := range origins {
 				if got := store.site(o).State; (got == fetch.Policy) != (i != 3) {
 					t.Errorf("%s is %s", o, got)

@@ -107,6 +107,7 @@ func (w *writer) record(ctx context.Context, batch []written) {
 	pause, stop := firstRetry, w.stop
 	for failures := 1; ; failures++ {
 		err := w.try(ctx, batch)
+		w.d.recording.note(err)
 		if err == nil {
 			return
 		}
@@ -114,6 +115,7 @@ func (w *writer) record(ctx context.Context, batch []written) {
 		w.d.opt.Log.Error("cannot record results", "results", len(batch), "failures", failures, "error", err)
 		if failures%oneByOneAfter == 0 {
 			if batch = w.oneByOne(ctx, batch); len(batch) == 0 {
+				w.d.recording.note(nil)
 				return
 			}
 		}

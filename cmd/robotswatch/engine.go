@@ -116,7 +116,7 @@ func (d *daemon) run(ctx context.Context, e *engine) error {
 		wg.Go(func() {
 			heart{
 				interval: h.Interval, log: d.log, ping: pinger(h.URL.Reveal(), receiverPolicy(e.cfg)),
-				alive: func(ctx context.Context) error { return d.progress(ctx, stuckAfter) },
+				alive: func(ctx context.Context) error { return d.progress(ctx) },
 			}.beat(ctx)
 		})
 	}

@@ -108,6 +108,10 @@ func TestFaultFullDisk(t *testing.T) {
 	if status, _ := p.ask("GET", "/api/v1/sites"); status != http.StatusOK {
 		t.Errorf("what is known can be read, but the answer is %d", status)
 	}
+	within(t, 2*patience, "it is not ready", func() bool {
+		status, _ := p.ask("GET", "/-/ready")
+		return status == http.StatusServiceUnavailable
+	})
 	if err := os.Remove(ballast); err != nil {
 		t.Fatal(err)
 	}

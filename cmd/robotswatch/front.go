@@ -120,7 +120,7 @@ func (d *daemon) isReady(ctx context.Context) error {
 	if d.engine.Load() == nil {
 		return errors.New("starting")
 	}
-	return d.progress(ctx, stuckAfter)
+	return d.progress(ctx)
 }
 
 func (d *daemon) checkNow(ctx context.Context, origin string) error {

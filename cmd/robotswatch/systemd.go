@@ -42,8 +42,9 @@ func (s *systemd) ready() {
 	}
 }
 
-// watchdog reports life as long as there is progress: the store answers and
-// the watcher goes its rounds.
+// watchdog reports life as long as the watcher goes its rounds. A store that
+// fails is no reason to be killed: another process would meet the same store,
+// and meanwhile this one shows what is known.
 func (s *systemd) watchdog(ctx context.Context, interval time.Duration) {
 	t := time.NewTicker(interval / 4)
 	defer t.Stop()
@@ -52,10 +53,7 @@ func (s *systemd) watchdog(ctx context.Context, interval time.Duration) {
 		case <-ctx.Done():
 			return
 		case <-t.C:
-			ping, cancel := context.WithTimeout(ctx, interval/4)
-			err := s.d.progress(ping, interval/2)
-			cancel()
-			if err != nil {
+			if err := s.d.moves(interval / 2); err != nil {
 				s.d.log.Error("no progress, the watchdog is not fed", "error", err)
 				continue
 			}
@@ -81,12 +79,9 @@ func (s *systemd) stopping() {
 	s.notify(sddaemon.SdNotifyStopping)
 }
 
-// progress reports what does not move: the store, or a watcher that finished
-// no round for longer than patience.
-func (d *daemon) progress(ctx context.Context, patience time.Duration) error {
-	if err := d.store.Ping(ctx); err != nil {
-		return fmt.Errorf("the store does not answer: %w", err)
-	}
+// moves reports a watcher that ended no round for longer than patience, well
+// or not.
+func (d *daemon) moves(patience time.Duration) error {
 	if e := d.engine.Load(); e != nil {
 		last := e.watcher.LastRound()
 		if idle := time.Since(last); !last.IsZero() && idle > patience {
@@ -94,4 +89,18 @@ func (d *daemon) progress(ctx context.Context, patience time.Duration) error {
 		}
 	}
 	return nil
+}
+
+// progress reports what keeps sites from being looked at: a store that does
+// not answer, gives no work or takes no results, or a watcher that stands still.
+func (d *daemon) progress(ctx context.Context) error {
+	if err := d.store.Ping(ctx); err != nil {
+		return fmt.Errorf("the store does not answer: %w", err)
+	}
+	if e := d.engine.Load(); e != nil {
+		if err := e.watcher.Trouble(); err != nil {
+			return fmt.Errorf("the store does not work: %w", err)
+		}
+	}
+	return d.moves(stuckAfter)
 }

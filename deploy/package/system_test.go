@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"runtime"
+	"strconv"
 	"strings"
 	"testing"
 )
@@ -55,6 +56,17 @@ func TestLifeOfThePackage(t *testing.T) {
 	// Killed: it comes back.
 	m.do("systemctl", "kill", "--kill-whom=main", "--signal=KILL", unit)
 	second := m.running(unit, home, first)
+
+	// Many starts in vain: it runs as soon as there is nothing in its way.
+	m.write("/etc/robotswatch/config.toml", config+"nonsense = 1\n")
+	m.do("systemctl", "kill", "--kill-whom=main", "--signal=KILL", unit)
+	m.hurry(unit)
+	m.await("it was started in vain very often", func() bool {
+		n, err := strconv.Atoi(m.property(unit, "NRestarts"))
+		return err == nil && n > 12
+	})
+	m.write("/etc/robotswatch/config.toml", config)
+	second = m.running(unit, home, second)
 
 	// Upgraded: a new process, the same data, the changed configuration.
 	m.do("dpkg", "--force-confold", "-i", "/root/now.deb")
@@ -110,6 +122,14 @@ func TestLifeOfThePackage(t *testing.T) {
 	if out := m.do("systemctl", "list-units", "--failed", "--plain", "--no-legend", "robotswatch*"); out != "" {
 		t.Errorf("failed units: %s", out)
 	}
+}
+
+// hurry has a unit be started again without a pause from now on.
+func (m *machine) hurry(unit string) {
+	m.t.Helper()
+	m.do("mkdir", "-p", "/etc/systemd/system/"+unit+".d")
+	m.write("/etc/systemd/system/"+unit+".d/hurry.conf", "[Service]\nRestartSec=100ms\n")
+	m.do("systemctl", "daemon-reload")
 }
 
 // earlier is the same package under an earlier version.
