@@ -166,6 +166,9 @@ func (s *Server) accessRows(ctx context.Context, in *accessInput) (list[accessRo
 		}
 		in.Agent = token
 	}
+	if err := s.known(ctx, in.Tag, in.Agent); err != nil {
+		return rows, err
+	}
 	origin, after, err := rowCursor(in.Cursor)
 	if err != nil {
 		return rows, err

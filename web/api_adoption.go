@@ -72,6 +72,11 @@ func (s *Server) apiAdoption(api huma.API) {
 		if err != nil {
 			return nil, err
 		}
+		for _, agent := range append([]string{""}, in.Agent...) {
+			if err := s.known(ctx, in.Tag, agent); err != nil {
+				return nil, err
+			}
+		}
 		days, err := s.allDays(ctx, in.Tag)
 		if err != nil {
 			return nil, err

@@ -66,6 +66,9 @@ func (s *Server) apiAgents(api huma.API) {
 		Group string `query:"group" enum:"@ai,@training,@search,@assistant,@all" default:"@all"`
 		Tag   string `query:"tag" maxLength:"100" doc:"Count only sites with this tag"`
 	}) (*listOutput[agentEntry], error) {
+		if err := s.known(ctx, in.Tag, ""); err != nil {
+			return nil, err
+		}
 		entries, err := s.agentEntries(ctx, in.Group, in.Tag)
 		if err != nil {
 			return nil, err

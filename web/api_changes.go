@@ -59,6 +59,9 @@ func (s *Server) apiChanges(api huma.API) {
 		if err := changeCursor(in.Cursor); err != nil {
 			return nil, err
 		}
+		if err := s.known(ctx, in.Tag, in.Agent); err != nil {
+			return nil, err
+		}
 		if in.Site != "" {
 			site, err := s.findSite(ctx, in.Site, "")
 			if err != nil {

@@ -105,6 +105,9 @@ func (s *Server) announce(ctx context.Context, in *announcement) (*struct{ Body 
 		if err != nil {
 			return nil, badRequest(sentence(err))
 		}
+		if err := s.known(ctx, "", token); err != nil {
+			return nil, err
+		}
 		e.Agent = s.agent(token).Token
 	}
 	if e.ID, err = s.deps.Store.Expect(ctx, e); err != nil {

@@ -28,6 +28,9 @@ func (s *Server) apiSignals(api huma.API) {
 		if _, ok := watcher.ParseStatement(in.Signal); in.Signal != "" && !ok {
 			return nil, noSuchSignal()
 		}
+		if err := s.known(ctx, in.Tag, ""); err != nil {
+			return nil, err
+		}
 		since, until := s.span(in.Since, in.Until)
 		cursorDay, cursorSignal, err := dayCursor(in.Cursor)
 		if err != nil {

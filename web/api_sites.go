@@ -221,6 +221,9 @@ func (s *Server) apiSites(api huma.API) {
 		if err != nil {
 			return nil, err
 		}
+		if err := s.known(ctx, f.Tag, f.Agent); err != nil {
+			return nil, err
+		}
 		page, err := s.deps.Store.SitePage(ctx, f)
 		if err != nil {
 			return nil, err

@@ -99,6 +99,21 @@ func TestEveryAnswerIsAsTheDocumentSays(t *testing.T) {
 		{"GET", "/sites", "/sites?unstable=true&signal=license+for+*", "", 200},
 		{"GET", "/sites", "/sites?signal=nonsense", "", 400},
 		{"GET", "/adoption", "/adoption?agent=a%20b", "", 400},
+		// A name that is misspelled is not "nothing found".
+		{"GET", "/sites", "/sites?tag=nwes", "", 404},
+		{"GET", "/sites", "/sites?agent=GTPBot", "", 404},
+		{"GET", "/access", "/access?tag=nwes", "", 404},
+		{"GET", "/access", "/access?agent=GTPBot", "", 404},
+		{"GET", "/access", "/access?agent=GTPBot&site=" + site, "", 200},
+		{"GET", "/changes", "/changes?tag=nwes", "", 404},
+		{"GET", "/changes", "/changes?agent=GTPBot", "", 404},
+		{"GET", "/changes", "/changes?agent=*", "", 200},
+		{"GET", "/changes", "/changes?site=nowhere.example", "", 404},
+		{"GET", "/agents", "/agents?tag=nwes", "", 404},
+		{"GET", "/adoption", "/adoption?tag=nwes", "", 404},
+		{"GET", "/adoption", "/adoption?agent=GPTBot,GTPBot", "", 404},
+		{"GET", "/signals", "/signals?tag=nwes", "", 404},
+		{"POST", "/expectations", "/expectations", `{"site":"` + site + `","agent":"GTPBot","until":"2999-01-01"}`, 404},
 		{"GET", "/adoption", "/adoption?format=csv", "", 200},
 	} {
 		got := call(t, w.server, q.method, "/api/v1"+q.target, q.body)

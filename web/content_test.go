@@ -167,11 +167,13 @@ func TestFeed(t *testing.T) {
 	if state, kinds := read("/feed.atom?kind=state"); len(state) == 0 || len(kinds) != 1 || !kinds["state"] {
 		t.Errorf("kind=state gives %v", kinds)
 	}
-	if none, _ := read("/feed.atom?tag=nothing"); len(none) != 0 {
-		t.Errorf("an unknown tag gives %d entries", len(none))
+	if none, _ := read("/feed.atom?kind=sitemap&agent=GPTBot"); len(none) != 0 {
+		t.Errorf("what never happened gives %d entries", len(none))
 	}
-	if got := get(t, w.server, "GET", "http://localhost/feed.atom?kind=wrong"); got.Code != 400 {
-		t.Errorf("a wrong kind gives status %d", got.Code)
+	for query, status := range map[string]int{"kind=wrong": 400, "tag=nwes": 404, "site=nowhere.example": 404, "agent=GTPBot": 404} {
+		if got := get(t, w.server, "GET", "http://localhost/feed.atom?"+query); got.Code != status {
+			t.Errorf("%s gives status %d, want %d", query, got.Code, status)
+		}
 	}
 }
 

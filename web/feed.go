@@ -54,6 +54,9 @@ type atomText struct {
 func (s *Server) feed(w http.ResponseWriter, r *http.Request) {
 	f, err := s.changeFilter(r)
 	if err == nil {
+		err = s.known(r.Context(), f.Tag, f.Agent)
+	}
+	if err == nil {
 		f.Limit = feedEntries
 		var changes []watcher.Change
 		if changes, err = s.deps.Store.Changes(r.Context(), f); err == nil {

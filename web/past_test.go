@@ -30,8 +30,8 @@ func TestAdoptionShowsThePastOfNewAgents(t *testing.T) {
 		}
 		return text
 	}
-	if got := blocked(-1); got != "0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 " {
-		t.Errorf("before anything is known: %s", got)
+	if got := call(t, w.server, "GET", "/api/v1/adoption?agent=NewBot", ""); got.Code != 404 {
+		t.Errorf("before anybody watched it: status %d, %s", got.Code, got.Body)
 	}
 	if _, err := w.store.Newcomers(t.Context(), []string{"GPTBot"}, w.now); err != nil {
 		t.Fatal(err)

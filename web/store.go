@@ -18,6 +18,15 @@ type Store interface {
 	ChangeStore
 	HistoryStore
 	ExpectationStore
+	NameStore
+}
+
+// NameStore tells which names mean something.
+type NameStore interface {
+	HasTag(ctx context.Context, tag string) (bool, error)
+	// HasAgent reports whether an agent, in any case, was ever watched or is in
+	// a change.
+	HasAgent(ctx context.Context, token string) (bool, error)
 }
 
 // SiteStore reads sites as they stand.

@@ -11,7 +11,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/robotswatch/robotswatch/agents"
 	"github.com/robotswatch/robotswatch/diff"
 	"github.com/robotswatch/robotswatch/fetch"
 	"github.com/robotswatch/robotswatch/robots"
@@ -56,13 +55,6 @@ With --agent it also says since when.`,
 			if !slices.Contains(accessLevels, diff.Level(level)) {
 				return fmt.Errorf("--access %q: allowed are allowed, partial, restricted, blocked and unknown", level)
 			}
-			if q.agent != "" {
-				token, err := agents.ParseToken(q.agent)
-				if err != nil {
-					return fmt.Errorf("--agent: %w", err)
-				}
-				q.agent = token
-			}
 			at, err := parseMoment("at", q.at, time.Now())
 			if err != nil {
 				return err
@@ -72,7 +64,7 @@ With --agent it also says since when.`,
 				return err
 			}
 			defer lib.store.Close()
-			if q.site, err = lib.origin(cmd.Context(), q.site); err != nil {
+			if err := lib.known(cmd.Context(), &q, at.IsZero()); err != nil {
 				return err
 			}
 			rows := lib.accessRows(cmd.Context(), watcher.SiteFilter{Origin: q.site, Tag: q.tag}, q.agent, at)

@@ -22,7 +22,7 @@ func (a *app) changesCommand() *cobra.Command {
 			if err := q.check(); err != nil {
 				return err
 			}
-			filter := watcher.ChangeFilter{Agent: q.agent, Tag: q.tag, Kinds: typed[watcher.Kind](q.kinds)}
+			filter := watcher.ChangeFilter{Tag: q.tag, Kinds: typed[watcher.Kind](q.kinds)}
 			now, err := time.Now(), error(nil)
 			if filter.Since, err = parseMoment("since", q.since, now); err != nil {
 				return err
@@ -35,8 +35,13 @@ func (a *app) changesCommand() *cobra.Command {
 				return err
 			}
 			defer lib.store.Close()
-			if filter.Site, err = lib.origin(cmd.Context(), q.site); err != nil {
+			if err := lib.known(cmd.Context(), &q, false); err != nil {
 				return err
+			}
+			if filter.Site, filter.Agent = q.site, q.agent; q.agent != "" {
+				if err := knownAgent(cmd.Context(), lib.store, lib.judge, q.agent); err != nil {
+					return err
+				}
 			}
 			return changeTable.write(a.stdout, q.format, limited(lib.linked(lib.store.WalkChanges(cmd.Context(), filter)), q.limit))
 		},

@@ -5,11 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"slices"
 	"strconv"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/robotswatch/robotswatch/config"
 	"github.com/robotswatch/robotswatch/notify"
 	"github.com/robotswatch/robotswatch/store"
 )
@@ -44,15 +46,18 @@ dead.`,
 				}
 				filter.IDs = append(filter.IDs, id)
 			}
-			if retry || drop {
-				return a.settleDeliveries(cmd.Context(), filter, retry)
-			}
-			lib, err := a.openLibrary(cmd.Context())
+			s, cfg, err := a.openStore(cmd.Context(), store.Options{ReadOnly: !retry && !drop})
 			if err != nil {
 				return err
 			}
-			defer lib.store.Close()
-			return deliveryTable.write(a.stdout, q.format, limited(deliveryRows(cmd.Context(), lib.store, filter), q.limit))
+			defer s.Close()
+			if err := knownDeliveries(cmd.Context(), s, cfg, filter, retry || drop); err != nil {
+				return err
+			}
+			if retry || drop {
+				return a.settleDeliveries(cmd.Context(), s, filter, retry)
+			}
+			return deliveryTable.write(a.stdout, q.format, limited(deliveryRows(cmd.Context(), s, filter), q.limit))
 		},
 	}
 	q.add(cmd)
@@ -64,12 +69,35 @@ dead.`,
 	return cmd
 }
 
-func (a *app) settleDeliveries(ctx context.Context, filter store.DeliveryFilter, retry bool) error {
-	s, err := a.openStore(ctx)
+// knownDeliveries reports a receiver and numbers that there are not, and, when
+// they are to be settled, those that were sent.
+func knownDeliveries(ctx context.Context, s *store.Store, cfg *config.Config, f store.DeliveryFilter, settle bool) error {
+	if f.Receiver != "" {
+		if err := knownReceiver(ctx, s, cfg, f.Receiver); err != nil {
+			return err
+		}
+	}
+	if len(f.IDs) == 0 {
+		return nil
+	}
+	found, err := s.ListDeliveries(ctx, store.DeliveryFilter{IDs: f.IDs, Receiver: f.Receiver})
 	if err != nil {
 		return err
 	}
-	defer s.Close()
+	for _, id := range f.IDs {
+		switch i := slices.IndexFunc(found, func(d notify.Delivery) bool { return d.ID == id }); {
+		case i < 0 && f.Receiver != "":
+			return fmt.Errorf("there is no delivery %d to %s", id, f.Receiver)
+		case i < 0:
+			return fmt.Errorf("there is no delivery %d", id)
+		case settle && found[i].Status == notify.StatusSent:
+			return fmt.Errorf("delivery %d was sent: there is nothing to retry or drop", id)
+		}
+	}
+	return nil
+}
+
+func (a *app) settleDeliveries(ctx context.Context, s *store.Store, filter store.DeliveryFilter, retry bool) error {
 	did, settle := "dropped", s.DropDeliveries
 	if retry {
 		did, settle = "to be tried again", func(ctx context.Context, f store.DeliveryFilter) (int64, error) {
@@ -88,13 +116,14 @@ func (a *app) settleDeliveries(ctx context.Context, filter store.DeliveryFilter,
 	return err
 }
 
-// openStore opens the configured store for writing beside a daemon.
-func (a *app) openStore(ctx context.Context) (*store.Store, error) {
+// openStore opens the configured store beside a daemon.
+func (a *app) openStore(ctx context.Context, o store.Options) (*store.Store, *config.Config, error) {
 	cfg, err := a.loadConfig()
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	return store.Open(ctx, cfg.Store.URL.Reveal(), store.Options{})
+	s, err := store.Open(ctx, cfg.Store.URL.Reveal(), o)
+	return s, cfg, err
 }
 
 // deliveryRow is a delivery as it is printed.

@@ -85,7 +85,7 @@ func TestDeadDeliveriesAreListedRetriedAndDropped(t *testing.T) {
 		got.Add(1)
 	}))
 	defer hook.Close()
-	s := newScene(t, fmt.Sprintf("[[receivers]]\nname = \"hook\"\ntype = \"webhook\"\nurl = %q\n", hook.URL))
+	s := newScene(t, fmt.Sprintf("[[receivers]]\nname = \"hook\"\ntype = \"webhook\"\nurl = %q\n[[receivers]]\nname = \"quiet\"\ntype = \"log\"\nkinds = [\"sitemap\"]\nmin_severity = \"info\"\n", hook.URL))
 	if out := s.want(exitOK, "deliveries"); strings.Contains(out, "hook") {
 		t.Errorf("a baseline is delivered: %s", out)
 	}
@@ -108,10 +108,21 @@ func TestDeadDeliveriesAreListedRetriedAndDropped(t *testing.T) {
 	}
 
 	status.Store(http.StatusOK)
-	if out := s.want(exitOK, "deliveries", "--retry", "--receiver", "another"); out != "0 deliveries to be tried again\n" {
+	// A name or number that there is not is no "0 deliveries".
+	for _, args := range [][]string{{"--retry"}, {"--drop"}, {}} {
+		code, _, stderr := s.run(append([]string{"deliveries", "--receiver", "hock"}, args...)...)
+		if code != exitTrouble || !strings.Contains(stderr, `--receiver "hock": there is none of that name; there are: hook, quiet`) {
+			t.Errorf("%v: exit %d, %s", args, code, stderr)
+		}
+		code, _, stderr = s.run(append([]string{"deliveries", "4711"}, args...)...)
+		if code != exitTrouble || !strings.Contains(stderr, "there is no delivery 4711") {
+			t.Errorf("%v: exit %d, %s", args, code, stderr)
+		}
+	}
+	if out := s.want(exitOK, "deliveries", "--retry", "--receiver", "quiet"); out != "0 deliveries to be tried again\n" {
 		t.Errorf("%q", out)
 	}
-	if out := s.want(exitOK, "deliveries", "--retry"); out != "1 delivery to be tried again\n" {
+	if out := s.want(exitOK, "deliveries", "--retry", "--receiver", "hook"); out != "1 delivery to be tried again\n" {
 		t.Errorf("%q", out)
 	}
 	s.once()
@@ -120,6 +131,9 @@ func TestDeadDeliveriesAreListedRetriedAndDropped(t *testing.T) {
 	}
 	if out := s.want(exitOK, "deliveries", "--format", "json"); out != "" {
 		t.Errorf("left: %s", out)
+	}
+	if code, _, stderr := s.run("deliveries", fmt.Sprint(row.ID), "--retry"); code != exitTrouble || !strings.Contains(stderr, "was sent") {
+		t.Errorf("what was sent: exit %d, %s", code, stderr)
 	}
 
 	status.Store(http.StatusNotFound)

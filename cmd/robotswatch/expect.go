@@ -11,6 +11,7 @@ import (
 
 	"github.com/robotswatch/robotswatch/agents"
 	"github.com/robotswatch/robotswatch/config"
+	"github.com/robotswatch/robotswatch/store"
 	"github.com/robotswatch/robotswatch/watcher"
 )
 
@@ -57,10 +58,6 @@ announcement whose number is given in place of the site.`,
 }
 
 func (a *app) expect(ctx context.Context, site string, tokens []string, until, note string) error {
-	origin, err := config.NormalizeOrigin(site)
-	if err != nil {
-		return err
-	}
 	now := time.Now()
 	end, err := parseEnd(until, now)
 	if err != nil {
@@ -70,24 +67,33 @@ func (a *app) expect(ctx context.Context, site string, tokens []string, until, n
 	if err != nil {
 		return err
 	}
-	if len(tokens) == 0 {
-		tokens = []string{""}
-	}
-	for i, t := range tokens {
-		if entry, ok := catalogue.Lookup(t); ok {
-			tokens[i] = entry.Token
-		}
-	}
-	s, err := a.openStore(ctx)
+	s, cfg, err := a.openStore(ctx, store.Options{})
 	if err != nil {
 		return err
 	}
 	defer s.Close()
+	judge, err := watcher.NewJudge(judgeSettings(cfg, catalogue))
+	if err != nil {
+		return err
+	}
+	origin, err := (&library{store: s, judge: judge}).knownSite(ctx, site, true)
+	if err != nil {
+		return err
+	}
+	for i, t := range tokens {
+		if t, err = agents.ParseToken(t); err != nil {
+			return fmt.Errorf("--agent: %w", err)
+		}
+		if err := knownAgent(ctx, s, judge, t); err != nil {
+			return err
+		}
+		tokens[i] = watcher.AgentNamed(catalogue, t).Token
+	}
+	if len(tokens) == 0 {
+		tokens = []string{""}
+	}
 	for _, t := range tokens {
 		id, err := s.Expect(ctx, watcher.Expectation{Site: origin, Agent: t, Until: end, Note: note})
-		if errors.Is(err, watcher.ErrNotFound) {
-			return fmt.Errorf("%s is not watched", origin)
-		}
 		if err != nil {
 			return err
 		}
@@ -124,18 +130,16 @@ func parseEnd(s string, now time.Time) (time.Time, error) {
 }
 
 func (a *app) listExpected(ctx context.Context, site string) error {
-	if site != "" {
-		origin, err := config.NormalizeOrigin(site)
-		if err != nil {
-			return err
-		}
-		site = origin
-	}
 	lib, err := a.openLibrary(ctx)
 	if err != nil {
 		return err
 	}
 	defer lib.store.Close()
+	if site != "" {
+		if site, err = lib.knownSite(ctx, site, false); err != nil {
+			return err
+		}
+	}
 	list, err := lib.store.Expectations(ctx, site, time.Now())
 	if err != nil {
 		return err
@@ -161,7 +165,7 @@ func (a *app) dropExpected(ctx context.Context, number string) error {
 	if err != nil {
 		return fmt.Errorf("--drop %q: want the number of an announcement, see --list", number)
 	}
-	s, err := a.openStore(ctx)
+	s, _, err := a.openStore(ctx, store.Options{})
 	if err != nil {
 		return err
 	}

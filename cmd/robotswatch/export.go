@@ -17,7 +17,6 @@ import (
 	"github.com/robotswatch/robotswatch/dataset"
 	"github.com/robotswatch/robotswatch/diff"
 	"github.com/robotswatch/robotswatch/history"
-	"github.com/robotswatch/robotswatch/notify"
 	"github.com/robotswatch/robotswatch/watcher"
 )
 
@@ -83,7 +82,6 @@ type exporter struct {
 	gap    time.Duration
 	from   dataset.Origin
 	agents []diff.Agent // nil: those watched
-	links  notify.Links
 	rows   int
 	log    *slog.Logger
 }
@@ -111,15 +109,15 @@ func (a *app) export(ctx context.Context, name string, f exportFlags) (err error
 	if e.gap, err = config.ParseDuration(f.gap); err != nil {
 		return fmt.Errorf("--gap: %w", err)
 	}
-	if f.site != "" {
-		if e.flags.site, err = config.NormalizeOrigin(f.site); err != nil {
-			return fmt.Errorf("--site: %w", err)
-		}
-	}
 	if e.lib, err = a.openLibrary(ctx); err != nil {
 		return err
 	}
 	defer e.lib.store.Close()
+	if f.site != "" {
+		if e.flags.site, err = e.lib.knownSite(ctx, f.site, false); err != nil {
+			return fmt.Errorf("--site: %w", err)
+		}
+	}
 	catalogue := e.lib.judge.Settings().Catalogue
 	e.from = dataset.Origin{Catalogue: catalogue.Version, Engine: buildVersion()}
 	if len(f.agents) > 0 {
@@ -131,11 +129,6 @@ func (a *app) export(ctx context.Context, name string, f exportFlags) (err error
 			e.agents = append(e.agents, watcher.AgentOf(x))
 		}
 	}
-	cfg, err := a.loadConfig()
-	if err != nil {
-		return err
-	}
-	e.links = notify.Links{External: cfg.Server.ExternalURL}
 	switch name {
 	case "observations":
 		return writeTable(a.stdout, &e, name, dataset.ObservationsSchema, dataset.NewWriter[dataset.Observation],
@@ -236,7 +229,7 @@ func (e *exporter) changes(ctx context.Context, write func(dataset.Change) error
 		if err != nil {
 			return err
 		}
-		c.Link = e.links.Change(c.ID)
+		c.Link = e.lib.links.Change(c.ID)
 		if err := write(dataset.Change{Change: c, Origin: e.from}); err != nil {
 			return err
 		}

@@ -8,7 +8,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/robotswatch/robotswatch/config"
 	"github.com/robotswatch/robotswatch/history"
 )
 
@@ -19,17 +18,17 @@ func (a *app) exportWARC(ctx context.Context, f exportFlags) (err error) {
 	if err != nil {
 		return err
 	}
-	site := ""
-	if f.site != "" {
-		if site, err = config.NormalizeOrigin(f.site); err != nil {
-			return fmt.Errorf("--site: %w", err)
-		}
-	}
 	lib, err := a.openLibrary(ctx)
 	if err != nil {
 		return err
 	}
 	defer lib.store.Close()
+	site := ""
+	if f.site != "" {
+		if site, err = lib.knownSite(ctx, f.site, false); err != nil {
+			return fmt.Errorf("--site: %w", err)
+		}
+	}
 	return a.deliver(f.out, func(w io.Writer) error {
 		buffered := bufio.NewWriterSize(w, 256<<10)
 		out, err := history.NewWARCWriter(buffered, strings.HasSuffix(f.out, ".gz"), "robotswatch "+buildVersion(), now, lib.store, lib.judge.Settings().Confirm)

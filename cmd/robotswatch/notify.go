@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 	"text/tabwriter"
 	"time"
 
@@ -43,8 +42,8 @@ func (a *app) notifyTest(ctx context.Context, name string) error {
 		for _, r := range receivers {
 			names = append(names, r.Name)
 		}
-		if !slices.Contains(names, name) {
-			return fmt.Errorf("--receiver %q: there is none of that name; there are: %s", name, strings.Join(names, ", "))
+		if err := knownName("--receiver", name, names); err != nil {
+			return err
 		}
 		receivers = slices.DeleteFunc(receivers, func(r notify.ReceiverConfig) bool { return r.Name != name })
 	}

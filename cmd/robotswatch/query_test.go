@@ -78,8 +78,33 @@ tags = ["news"]
 			t.Errorf("%s --site %s:\n%s\nand with the scheme\n%s", command, bare, named, whole)
 		}
 	}
-	if out := run("sites", "--tag", "sport"); strings.Contains(out, site.URL) {
-		t.Errorf("sites of another tag:\n%s", out)
+	// What is misspelled is not "nothing found".
+	for _, test := range []struct {
+		want string
+		args []string
+	}{
+		{`--tag "nwes": no site has it; there are: news`, []string{"sites", "--tag", "nwes"}},
+		{`--tag "nwes": no site has it; there are: news`, []string{"access", "--tag", "nwes"}},
+		{`--tag "nwes": no site has it; there are: news`, []string{"changes", "--tag", "nwes"}},
+		{"https://exmaple.com is not in the store", []string{"sites", "--site", "exmaple.com"}},
+		{"https://exmaple.com is not in the store", []string{"access", "--site", "exmaple.com"}},
+		{"https://exmaple.com is not in the store", []string{"access", "--site", "exmaple.com", "--at", "2026-05-01"}},
+		{"https://exmaple.com is not in the store", []string{"changes", "--site", "exmaple.com"}},
+		{"https://exmaple.com is not in the store", []string{"export", "observations", "--site", "exmaple.com"}},
+		{"https://exmaple.com is not in the store", []string{"export", "warc", "--site", "exmaple.com"}},
+		{"https://exmaple.com is not in the store", []string{"expect", "exmaple.com", "--until", "2d"}},
+		{"https://exmaple.com is not in the store", []string{"expect", "exmaple.com", "--list"}},
+		{`--agent "GTPBot": unknown`, []string{"changes", "--agent", "GTPBot"}},
+		{`--agent "GTPBot": unknown`, []string{"expect", bare, "--agent", "GTPBot", "--until", "2d"}},
+	} {
+		code, out, stderr := runApp(t, "", append([]string{"--config", config}, test.args...)...)
+		if code != exitTrouble || !strings.Contains(stderr, test.want) || out != "" {
+			t.Errorf("%v: exit %d, %s%s, want %s", test.args, code, out, stderr, test.want)
+		}
+	}
+	// What is only rare is.
+	for _, args := range [][]string{{"changes", "--agent", "Bytespider"}, {"changes", "--agent", "*"}, {"access", "--agent", "AnyBot"}} {
+		run(args...)
 	}
 	if code, _, stderr := runApp(t, "", "--config", config, "access", "--agent", "GPTBot,CCBot"); code != exitTrouble || !strings.Contains(stderr, "product token") {
 		t.Errorf("a list as agent: exit %d, %s", code, stderr)

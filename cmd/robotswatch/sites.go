@@ -43,10 +43,10 @@ func (a *app) sitesCommand() *cobra.Command {
 				return err
 			}
 			defer lib.store.Close()
-			if q.site, err = lib.origin(cmd.Context(), q.site); err != nil {
+			if err := lib.known(cmd.Context(), &q, true); err != nil {
 				return err
 			}
-			sites := lib.store.WalkSites(cmd.Context(), watcher.SiteFilter{Origin: q.site, Tag: q.tag, Agent: q.agent})
+			sites := lib.store.WalkSites(cmd.Context(), watcher.SiteFilter{Origin: q.site, Tag: q.tag})
 			return siteTable.write(a.stdout, q.format, lib.siteRows(limited(sites, q.limit)))
 		},
 	}
