@@ -129,3 +129,10 @@ func TestKindsThatAreNeverSentAreWarnedOf(t *testing.T) {
 		}
 	}
 }
+
+func TestACommandMayRepeatArguments(t *testing.T) {
+	c := parse(t, "[[receivers]]\nname = \"x\"\ntype = \"exec\"\ncommand = [\"/bin/x\", \"-v\", \"-v\"]\n")
+	if got := c.Receivers[0].Command; !slices.Equal(got, []string{"/bin/x", "-v", "-v"}) {
+		t.Errorf("the command is %q", got)
+	}
+}

@@ -69,7 +69,12 @@ type docProblem struct {
 func parseDocument(data []byte) (*table, []docProblem) {
 	d := &document{data: data, starts: lineStarts(data), root: &table{at: place{1, 1}, header: true}}
 	d.current = d.root
-	for part := data; part != nil; {
+	part := data
+	if mark := encodingMark(data); mark != "" {
+		d.report(place{1, 1}, "", "not TOML: %s; save it as UTF-8 without one", mark)
+		part = nil
+	}
+	for part != nil {
 		d.offset = len(data) - len(part)
 		d.parser.Reset(part)
 		for d.parser.NextExpression() {
@@ -77,8 +82,18 @@ func parseDocument(data []byte) (*table, []docProblem) {
 		}
 		part = d.recover(d.parser.Error(), part)
 	}
-	d.arbiter()
 	return d.root, d.problems
+}
+
+// encodingMark says that a text begins with a mark that editors write, "" for
+// none.
+func encodingMark(data []byte) string {
+	for _, m := range []struct{ octets, name string }{{"\xef\xbb\xbf", "UTF-8"}, {"\xff\xfe", "UTF-16"}, {"\xfe\xff", "UTF-16"}} {
+		if bytes.HasPrefix(data, []byte(m.octets)) {
+			return "begins with a byte order mark (" + m.name + ")"
+		}
+	}
+	return ""
 }
 
 // recover reports a syntax error and gives the text from the next header on,
@@ -97,7 +112,7 @@ func (d *document) recover(err error, part []byte) []byte {
 			at = len(part)
 		}
 	}
-	d.report(d.placeOf(d.offset+at), "", "not TOML: %s", text)
+	d.report(d.placeOf(d.offset+at), "", "not TOML: %s", plainer(text))
 	next := bytes.Index(part[at:], []byte("\n["))
 	if next < 0 {
 		return nil
@@ -105,20 +120,34 @@ func (d *document) recover(err error, part []byte) []byte {
 	return part[at+next+1:]
 }
 
+// plainer puts what the parser says of the commonest mistakes in words for who
+// does not know the grammar.
+func plainer(text string) string {
+	switch {
+	case strings.HasSuffix(text, "at start of value") && (strings.Contains(text, "U+000A") || strings.Contains(text, "U+000D")):
+		return "the value behind the = is missing"
+	case strings.HasSuffix(text, "at start of value"):
+		return text + "; text stands in quotes, only numbers, true and false do without"
+	case strings.HasPrefix(text, "invalid escape character"):
+		return text + "; a backslash is written twice between double quotes, or once between single ones"
+	}
+	return text
+}
+
 // arbiter lets the library's own decoder speak about what this reader may
 // have been too lenient with.
-func (d *document) arbiter() {
-	if len(d.problems) > 0 {
-		return
-	}
+func arbiter(data []byte) (docProblem, bool) {
 	var any map[string]any
 	var derr *toml.DecodeError
-	if err := toml.Unmarshal(d.data, &any); errors.As(err, &derr) {
+	err := toml.Unmarshal(data, &any)
+	if errors.As(err, &derr) {
 		line, column := derr.Position()
-		d.report(place{line, column}, strings.Join(derr.Key(), "."), "%s", strings.TrimPrefix(derr.Error(), "toml: "))
-	} else if err != nil {
-		d.report(place{1, 1}, "", "%v", err)
+		return docProblem{place{line, column}, strings.Join(derr.Key(), "."), strings.TrimPrefix(derr.Error(), "toml: ")}, true
 	}
+	if err != nil {
+		return docProblem{place{1, 1}, "", err.Error()}, true
+	}
+	return docProblem{}, false
 }
 
 func (d *document) report(at place, key, format string, args ...any) {

@@ -81,7 +81,12 @@ func text[V any](kind string, parse func(in *input, s string) (V, error), show f
 
 // list is a codec of an array whose elements another codec reads. An element
 // that is there already is a problem.
-func list[V any](c codec[V]) codec[[]V] {
+func list[V any](c codec[V]) codec[[]V] { return array(c, true) }
+
+// sequence is a list in which elements may be the same.
+func sequence[V any](c codec[V]) codec[[]V] { return array(c, false) }
+
+func array[V any](c codec[V], distinct bool) codec[[]V] {
 	return codec[[]V]{kind: "list of " + c.kind,
 		read: func(in *input, n *node) ([]V, bool) {
 			if n.kind != unstable.Array {
@@ -98,7 +103,7 @@ func list[V any](c codec[V]) codec[[]V] {
 					continue
 				}
 				s := c.show(v)
-				if slices.Contains(shown, s) {
+				if distinct && slices.Contains(shown, s) {
 					in.problem(item, "%s is listed twice", s)
 					fine = false
 				}
@@ -165,7 +170,11 @@ func size(least, most int64) codec[int64] {
 	quoted := c.read
 	c.read = func(in *input, n *node) (int64, bool) {
 		if n.kind == unstable.Integer {
-			return parseInt(in, n)
+			v, err := strconv.ParseInt(n.text, 0, 64)
+			if err != nil {
+				v = -1 // out of range
+			}
+			return v, true
 		}
 		return quoted(in, n)
 	}
@@ -182,26 +191,22 @@ func integer(least, most int) codec[int] {
 	return codec[int]{kind: "number",
 		read: func(in *input, n *node) (int, bool) {
 			if n.kind != unstable.Integer {
-				in.problem(n, "must be a whole number, not %s", kindName(n))
+				what := kindName(n)
+				if n.kind == unstable.Float {
+					what = n.text
+				}
+				in.problem(n, "must be a whole number, not %s", what)
 				return 0, false
 			}
-			v, ok := parseInt(in, n)
-			if ok && (v < int64(least) || v > int64(most)) {
-				in.problem(n, "%d is out of range; allowed are %d to %d", v, least, most)
+			v, err := strconv.ParseInt(n.text, 0, 64)
+			if err != nil || v < int64(least) || v > int64(most) {
+				in.problem(n, "%s is out of range; allowed are %d to %d", n.text, least, most)
 				return 0, false
 			}
-			return int(v), ok
+			return int(v), true
 		},
 		show: strconv.Itoa,
 	}
-}
-
-func parseInt(in *input, n *node) (int64, bool) {
-	v, err := strconv.ParseInt(n.text, 0, 64)
-	if err != nil {
-		in.problem(n, "%s is too large", n.text)
-	}
-	return v, err == nil
 }
 
 func boolean() codec[bool] {

@@ -22,7 +22,7 @@ const (
 	mostFailures    = 100       //
 	mostSeries      = 100_000_000
 	shortest        = time.Millisecond
-	longest         = 36500 * day
+	longest         = mostDays * day
 )
 
 // section is a [table] of the configuration.

@@ -40,6 +40,9 @@ func Parse(path string, data []byte, options Options) (*Config, error) {
 		l.report(p.at, p.key, "%s", p.text)
 	}
 	c := l.config(root)
+	if p, wrong := arbiter(data); wrong && len(problems) == 0 && !l.badAt(p.at) {
+		l.report(p.at, p.key, "%s", p.text)
+	}
 	if len(l.problems) > 0 {
 		return nil, l.problems.sorted(path)
 	}

@@ -11,7 +11,7 @@ func readReceiver(l *loader, n *node, fields []field[Receiver]) Receiver {
 	g := decode(l, n.table, "receivers", fields, &r)
 	for _, f := range fields {
 		if f.required && !g.has(f.name) {
-			l.report(g.at, "receivers", "%s is missing; each receiver needs a name and a type", f.name)
+			l.report(g.at, "receivers", "%s is missing; write such as %s", f.name, map[string]string{"name": `name = "policy"`, "type": `type = "slack"`}[f.name])
 		}
 		if r.Type != "" && g.has(f.name) && !f.isOf(r.Type) {
 			l.report(g.keys[f.name].at, "receivers."+f.name, "only for type %s; this receiver is of type %s", strings.Join(f.only, ", "), r.Type)
@@ -64,7 +64,11 @@ func checkReceiverType(l *loader, r *Receiver, g given) {
 		}
 		return true
 	}
-	report := func(key, text string) { l.report(g.value(key), "receivers."+key, "%s", text) }
+	report := func(key, text string) {
+		if !l.badAt(g.value(key)) { // what is wrong with it was said
+			l.report(g.value(key), "receivers."+key, "%s", text)
+		}
+	}
 	switch r.Type {
 	case TypeSlack:
 		switch {
@@ -83,8 +87,11 @@ func checkReceiverType(l *loader, r *Receiver, g given) {
 		if lacks("url") {
 			report("url", "a receiver of type "+r.Type+" needs url")
 		}
-		if lacks("secret") && !lacks("previous_secret") {
+		if r.Type == TypeWebhook && lacks("secret") && !lacks("previous_secret") {
 			report("previous_secret", "previous_secret goes with secret")
+		}
+		if r.Type == TypeAlertmanager && r.Mode == ModeDigest {
+			report("mode", "an alertmanager shows what is the case; only mode = \"immediate\" is for it")
 		}
 	case TypeShoutrrr:
 		if lacks("urls") {

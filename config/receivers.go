@@ -61,7 +61,7 @@ func receiverFields() []field[Receiver] {
 	webhook(secretKeys("previous_secret", "secret", "Signs each message too, while receivers still know the old secret.", signingKey, func(r *Receiver) *Secret { return &r.PreviousSecret })...)
 	of(TypeShoutrrr)(urlsFields()...)
 	of(TypeExec)(
-		key("command", list(text("text", func(_ *input, s string) (string, error) { return s, nil }, quote)), "", "Program and arguments; it gets the event as JSON on standard input.",
+		key("command", sequence(text("text", func(_ *input, s string) (string, error) { return s, nil }, quote)), "", "Program and arguments; it gets the event as JSON on standard input.",
 			func(r *Receiver) *[]string { return &r.Command }),
 	)
 	common(

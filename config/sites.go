@@ -1,6 +1,7 @@
 package config
 
 import (
+	"errors"
 	"fmt"
 	"iter"
 	"strings"
@@ -36,7 +37,12 @@ func tag() codec[string] {
 
 // tagFilter is a tag, or !tag for sites without it.
 func tagFilter() codec[string] {
-	return text("tag", func(_ *input, s string) (string, error) { return s, checkTag(strings.TrimPrefix(s, "!")) }, quote)
+	return text("tag", func(_ *input, s string) (string, error) {
+		if s == "!" {
+			return s, errors.New("\"!\" names no tag; write such as \"!test\" for sites without it")
+		}
+		return s, checkTag(strings.TrimPrefix(s, "!"))
+	}, quote)
 }
 
 func checkTag(s string) error {

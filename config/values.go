@@ -12,6 +12,9 @@ import (
 
 const day = 24 * time.Hour
 
+// mostDays is the longest duration that can be written in days.
+const mostDays = 36500
+
 // ParseDuration reads what time.ParseDuration reads, plus days: "7d",
 // "1d12h".
 func ParseDuration(s string) (time.Duration, error) {
@@ -20,7 +23,10 @@ func ParseDuration(s string) (time.Duration, error) {
 		days, rest = "0", s
 	}
 	n, err := strconv.ParseFloat(days, 64)
-	bad := err != nil || !found && rest == "" || strings.ContainsAny(days, "eExXpPiInN_") || math.Abs(n) > 36500
+	bad := err != nil || !found && rest == "" || strings.ContainsAny(days, "eExXpPiInN_")
+	if !bad && math.Abs(n) > mostDays {
+		return 0, fmt.Errorf("%q is out of range; %dd is the most", s, mostDays)
+	}
 	var d time.Duration
 	if !bad && rest != "" {
 		d, err = time.ParseDuration(rest)
@@ -54,10 +60,14 @@ func formatDuration(d time.Duration) string {
 	return b.String() + s
 }
 
-// parseSize reads octets: "1MiB", "500KiB", "2MB".
+// parseSize reads octets: "1MiB", "500KiB", "2MB". What is more than an int64
+// holds is the most that it does.
 func parseSize(s string) (int64, error) {
 	n, err := humanize.ParseBytes(s)
-	if err != nil || n > math.MaxInt64 {
+	if err == nil && n > math.MaxInt64 || err != nil && strings.HasPrefix(err.Error(), "too large") {
+		return math.MaxInt64, nil
+	}
+	if err != nil {
 		return 0, fmt.Errorf("%q is not a size; write a number and a unit, such as \"500KiB\" or \"1MiB\"", s)
 	}
 	return int64(n), nil
