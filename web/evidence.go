@@ -51,7 +51,7 @@ func (s *Server) heads(w http.ResponseWriter, r *http.Request) {
 		at = dayOf(s.deps.Now())
 	}
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
-	if err := s.deps.Heads(r.Context(), at, w); err != nil && r.Context().Err() == nil {
+	if err := s.deps.Heads(r.Context(), at, unhurried(w)); err != nil && r.Context().Err() == nil {
 		s.deps.Log.Error("heads failed", "err", err)
 		panic(http.ErrAbortHandler) // half a list must not look like a whole one
 	}

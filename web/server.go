@@ -122,13 +122,6 @@ func (s *Server) routes() (http.Handler, error) {
 	return mux, nil
 }
 
-// unhurried frees an answer that may rightly take long from the time that the
-// listener gives each.
-func unhurried(w http.ResponseWriter) {
-	// Not every ResponseWriter has a connection; those without have no limit.
-	_ = http.NewResponseController(w).SetWriteDeadline(time.Time{})
-}
-
 // operations registers what Prometheus and service managers ask.
 func (s *Server) operations(mux *http.ServeMux) {
 	mux.HandleFunc("GET /metrics", func(w http.ResponseWriter, r *http.Request) {
@@ -136,8 +129,7 @@ func (s *Server) operations(mux *http.ServeMux) {
 			http.Error(w, "metrics are not wired", http.StatusNotImplemented)
 			return
 		}
-		unhurried(w)
-		s.deps.Metrics.ServeHTTP(w, r)
+		s.deps.Metrics.ServeHTTP(unhurried(w), r)
 	})
 	mux.HandleFunc("GET /-/healthy", func(w http.ResponseWriter, r *http.Request) {
 		fmt.Fprintln(w, "robotswatch is healthy.")
@@ -152,7 +144,7 @@ func (s *Server) operations(mux *http.ServeMux) {
 		fmt.Fprintln(w, "robotswatch is ready.")
 	})
 	reload := func(w http.ResponseWriter, r *http.Request) {
-		unhurried(w)
+		w = unhurried(w)
 		if !s.mayAdminister(r) {
 			w.Header().Set("WWW-Authenticate", `Bearer realm="robotswatch admin"`)
 			http.Error(w, "the admin token is needed", http.StatusUnauthorized)

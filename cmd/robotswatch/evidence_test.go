@@ -4,14 +4,18 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"database/sql"
+	"encoding/json"
 	"fmt"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/robotswatch/robotswatch/internal/simweb"
+	"github.com/robotswatch/robotswatch/store"
 )
 
 // A site changes under a real daemon that is killed and started again; what it
@@ -98,6 +102,47 @@ func TestEvidenceOfARealDaemon(t *testing.T) {
 	}
 	if code, _, _ := in("evidence", "http://a.test"); code != exitTrouble {
 		t.Errorf("evidence of an edited store: exit %d", code)
+	}
+}
+
+// What the daemon logs once a day is the sum of what "evidence heads" lists for
+// that midnight.
+func TestTheHeadsOfADayAreLoggedOnce(t *testing.T) {
+	s := newScene(t, "")
+	db, err := store.Open(t.Context(), "sqlite:"+filepath.Join(filepath.Dir(s.config), "test.db"), store.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	var log bytes.Buffer
+	logger := slog.New(slog.NewJSONHandler(&log, nil))
+	tomorrow := time.Now().UTC().Truncate(24*time.Hour).AddDate(0, 0, 1)
+	for _, now := range []time.Time{
+		tomorrow.Add(time.Minute), tomorrow.Add(31 * time.Minute), tomorrow.Add(24*time.Hour - time.Second), // one day
+		tomorrow.Add(24*time.Hour + 20*time.Minute), // the next one
+	} {
+		if err := witness(t.Context(), db, now, logger); err != nil {
+			t.Fatal(err)
+		}
+	}
+	days := []time.Time{tomorrow, tomorrow.AddDate(0, 0, 1)}
+	lines := strings.Split(strings.TrimSpace(log.String()), "\n")
+	if len(lines) != len(days) {
+		t.Fatalf("%d lines for %d days:\n%s", len(lines), len(days), log.String())
+	}
+	for i, day := range days {
+		at := day.Format(time.RFC3339)
+		var line struct {
+			Msg, At, SHA256 string
+			Sites           int
+		}
+		if err := json.Unmarshal([]byte(lines[i]), &line); err != nil {
+			t.Fatal(err)
+		}
+		list := s.want(exitOK, "evidence", "heads", "--at", at)
+		if sum := fmt.Sprintf("%x", sha256.Sum256([]byte(list))); line.At != at || line.Sites != 1 || line.SHA256 != sum {
+			t.Errorf("%s, but the heads of %s have the sum %s:\n%s", lines[i], at, sum, list)
+		}
 	}
 }
 

@@ -101,7 +101,7 @@ func (n *notary) reading(ctx context.Context, run watcher.Observation, body *[]b
 	return r, nil
 }
 
-// headsEvery is how often one of all daemons looks whether a day is over.
+// headsEvery is how often a daemon looks whether a day is over.
 const headsEvery = 30 * time.Minute
 
 // witnessHeads logs each day, on one of all daemons, the SHA-256 of where the
@@ -116,18 +116,23 @@ func witnessHeads(ctx context.Context, s *store.Store, log *slog.Logger) {
 			return
 		case <-tick.C:
 		}
-		now := time.Now().UTC()
-		_, err := s.Once(ctx, "heads", now, 24*time.Hour-headsEvery, func(ctx context.Context) error {
-			midnight := now.Truncate(24 * time.Hour)
-			sum := sha256.New()
-			sites, err := writeHeads(ctx, s, midnight, sum)
-			if err == nil {
-				log.Info("heads of the chains of evidence", "at", midnight.Format(time.RFC3339), "sites", sites, "sha256", fmt.Sprintf("%x", sum.Sum(nil)))
-			}
-			return err
-		})
-		if err != nil && ctx.Err() == nil {
+		if err := witness(ctx, s, time.Now().UTC(), log); err != nil && ctx.Err() == nil {
 			log.Error("cannot read the heads of the chains of evidence", "error", err)
 		}
 	}
+}
+
+// witness logs the heads of the last midnight, unless that was done on this
+// day.
+func witness(ctx context.Context, s *store.Store, now time.Time, log *slog.Logger) error {
+	midnight := now.Truncate(24 * time.Hour)
+	_, err := s.Once(ctx, "heads", now, now.Sub(midnight), func(ctx context.Context) error {
+		sum := sha256.New()
+		sites, err := writeHeads(ctx, s, midnight, sum)
+		if err == nil {
+			log.Info("heads of the chains of evidence", "at", midnight.Format(time.RFC3339), "sites", sites, "sha256", fmt.Sprintf("%x", sum.Sum(nil)))
+		}
+		return err
+	})
+	return err
 }
