@@ -234,6 +234,11 @@ func plainHost(host string) bool {
 
 var errNotHost = errors.New("not a host name")
 
+// firstOpenPort is the first port that no protocol has to itself. Below it a
+// redirect may lead to those of HTTP and to the site's own only, so that no
+// stranger makes us talk to mail servers and the like.
+const firstOpenPort = 1024
+
 // follow is the hop that a Location leads to. Its error is a *redirectError.
 func (h hop) follow(location string, own uint16) (hop, error) {
 	if len(location) > MaxLocation {
@@ -248,8 +253,8 @@ func (h hop) follow(location string, own uint16) (hop, error) {
 		no := err.(*redirectError)
 		return hop{}, &redirectError{no.reason, fmt.Sprintf("redirected to %q: %s", location, no.detail)}
 	}
-	if next.port != own && next.port != 80 && next.port != 443 {
-		return hop{}, &redirectError{RedirectPort, fmt.Sprintf("redirected to %q: port %d is neither the site's own nor 80 or 443", location, next.port)}
+	if next.port < firstOpenPort && next.port != own && next.port != 80 && next.port != 443 {
+		return hop{}, &redirectError{RedirectPort, fmt.Sprintf("redirected to %q: port %d belongs to another protocol than HTTP", location, next.port)}
 	}
 	return next, nil
 }

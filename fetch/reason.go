@@ -43,7 +43,7 @@ const (
 	BadEncoding     Reason = "bad_encoding"     // the content encoding is broken
 	BadRedirect     Reason = "bad_redirect"     // no or no usable Location
 	RedirectScheme  Reason = "redirect_scheme"  // to something other than http and https
-	RedirectPort    Reason = "redirect_port"    // to a port other than 80, 443 and the site's own
+	RedirectPort    Reason = "redirect_port"    // to a port below 1024 other than 80, 443 and the site's own
 	BadOrigin       Reason = "bad_origin"       // the request itself makes no sense
 	UnaskedNoChange Reason = "unasked_304"      // 304, although no validators were sent
 

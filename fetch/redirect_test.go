@@ -63,6 +63,7 @@ func TestRFC9309_2_3_1_2_Redirects(t *testing.T) {
 		{"to a host of spaces", always("http://a b/"), Unreachable, BadRedirect, 1},
 		{"to a bad escape", always("/%zz"), Unreachable, BadRedirect, 1},
 		{"to port 22", always("http://127.0.0.1:22/"), Unreachable, RedirectPort, 1},
+		{"to port 1023", always("http://127.0.0.1:1023/"), Unreachable, RedirectPort, 1},
 		{"to port 0", always("http://127.0.0.1:0/"), Unreachable, BadRedirect, 1},
 		{"to port 65616", always("http://127.0.0.1:65616/"), Unreachable, BadRedirect, 1},
 		{"to nowhere", say("HTTP/1.1 302 Found\r\nContent-Length: 0\r\n\r\n"), Unreachable, BadRedirect, 1},
@@ -96,6 +97,16 @@ func TestRFC9309_2_3_1_2_Redirects(t *testing.T) {
 		})
 	}
 	backToBaseline(t, before)
+}
+
+// Another port is another authority; the rules found there are the site's own.
+func TestRFC9309_2_3_1_2_RedirectsAcrossAuthorities(t *testing.T) {
+	other := serve(t, say(withLength(ok200, group)))
+	srv := serve(t, say(found(other.origin+"/elsewhere.txt")))
+	got := New(Settings{Policy: loopback}).Look(context.Background(), Request{Origin: srv.origin})
+	if got.State != Policy || got.FinalURL != other.origin+"/elsewhere.txt" || string(got.Body) != group {
+		t.Errorf("%+v", got)
+	}
 }
 
 // A redirect's URL is a stranger's text: what it carries is neither sent on
