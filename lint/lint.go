@@ -85,6 +85,7 @@ var sections = map[robots.WarningCode]string{
 	robots.WarnAgentTrailing:      "2.2.1",
 	robots.WarnKeyTypo:            "2.2",
 	robots.WarnKeyUnknown:         "2.2.4",
+	robots.WarnKeyMisread:         "2.2.4",
 	robots.WarnMissingColon:       "2.2",
 	robots.WarnPatternOutside:     "2.2.2",
 	robots.WarnPatternSpace:       "2.2.2",

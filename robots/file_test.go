@@ -94,7 +94,10 @@ func TestRFC9309_2_2_4_otherKeysAreNotForgiven(t *testing.T) {
 		check(t, f, verdict{"a", "/", true, SourceNamed, 0})
 		checkWarnings(t, f, "2 key-unknown")
 	}
-	for _, line := range []string{"DisallowAITraining: /", "Host: e.com", "Noindex: /", "Clean-param: a /", "Disallow the bots", "X: /", "display: none"} {
+	f := Parse([]byte("User-agent: a\nDisallowAITraining: /"), Options{})
+	check(t, f, verdict{"a", "/", true, SourceNamed, 0})
+	checkWarnings(t, f, "2 key-misread")
+	for _, line := range []string{"Host: e.com", "Noindex: /", "Clean-param: a /", "Disallow the bots", "X: /", "display: none"} {
 		f := Parse([]byte("User-agent: a\n"+line), Options{})
 		check(t, f, verdict{"a", "/", true, SourceNamed, 0})
 		checkWarnings(t, f)

@@ -8,7 +8,7 @@ type spelling uint8
 const (
 	asKnown    spelling = iota
 	asTypo              // a known slip of the pen
-	asNear              // looks like a known key; not taken for it
+	asMisread           // known, and taken for another key by others
 	asStranger          // nothing that we know
 )
 
@@ -55,7 +55,7 @@ var knownKeys = [...][]knownKey{
 	12:                          {{"request-rate", KindOther, asKnown}},
 	13:                          {{nameContentUsage, KindSignal, asKnown}},
 	14:                          {{nameContentSignal, KindSignal, asKnown}},
-	len(nameDisallowAITraining): {{nameDisallowAITraining, KindSignal, asKnown}},
+	len(nameDisallowAITraining): {{nameDisallowAITraining, KindSignal, asMisread}},
 }
 
 // lookKey tells what kind of record a key starts.

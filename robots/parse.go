@@ -151,8 +151,12 @@ func (p *parser) key(key string) (Kind, spelling) {
 
 // oddKey warns about a key that is not written as it should be.
 func (p *parser) oddKey(kind Kind, how spelling, key, line string) {
-	if how == asTypo {
+	switch how {
+	case asTypo:
 		p.warn(p.file.Lines, WarnKeyTypo, "%s is read as %s; other crawlers may ignore the line", quote(key), kind)
+		return
+	case asMisread:
+		p.warn(p.file.Lines, WarnKeyMisread, "%s is not Disallow, but crawlers that go by how a key begins take it for that (2.2.4)", quote(key))
 		return
 	}
 	switch near := nearKey(key); {

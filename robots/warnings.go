@@ -18,6 +18,7 @@ const (
 	WarnAgentTrailing      WarningCode = "agent-trailing-text"  // text after the token is ignored
 	WarnKeyTypo            WarningCode = "key-typo"             // misspelt key, read as what was meant
 	WarnKeyUnknown         WarningCode = "key-unknown"          // looks like a known key and is not: ignored
+	WarnKeyMisread         WarningCode = "key-misread"          // known, but others take it for another key
 	WarnMissingColon       WarningCode = "missing-colon"        // read as if the colon stood there
 	WarnPatternOutside     WarningCode = "pattern-outside"      // pattern starts with neither / nor *: matches nothing
 	WarnPatternSpace       WarningCode = "pattern-space"        // white space inside a pattern
