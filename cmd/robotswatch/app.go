@@ -7,6 +7,8 @@ import (
 	"io"
 	"log/slog"
 	"os"
+	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
@@ -60,6 +62,7 @@ crawler could fetch becomes forbidden, or free again.`,
 		PersistentPreRunE: func(*cobra.Command, []string) error {
 			return a.checkLogFlags()
 		},
+		RunE: needsCommand,
 	}
 	root.SetIn(a.stdin)
 	root.SetOut(a.stdout)
@@ -67,7 +70,7 @@ crawler could fetch becomes forbidden, or free again.`,
 	root.CompletionOptions.HiddenDefaultCmd = true
 	pf := root.PersistentFlags()
 	pf.StringVar(&a.configFile, "config", "", "configuration `file` (default $ROBOTSWATCH_CONFIG, ./config.toml, /etc/robotswatch/config.toml)")
-	pf.TextVar(&a.logLevel, "log-level", &a.logLevel, "debug, info, warn or error")
+	pf.Var(levelFlag{&a.logLevel}, "log-level", "debug, info, warn or error")
 	pf.StringVar(&a.logFormat, "log-format", "", "text or json (default text on a terminal, else json)")
 	root.AddCommand(
 		a.agentsCommand(),
@@ -94,6 +97,34 @@ crawler could fetch becomes forbidden, or free again.`,
 		a.sbomCommand(),
 	)
 	return root
+}
+
+// needsCommand is what runs when a command that only holds others is called
+// without one of them. A name that none of them has never comes here:
+// cobra.NoArgs refuses it.
+func needsCommand(cmd *cobra.Command, _ []string) error {
+	cmd.SetOut(cmd.ErrOrStderr())
+	return errors.Join(cmd.Help(), errors.New("a command is missing"))
+}
+
+// levelFlag is --log-level: the levels that have a name.
+type levelFlag struct{ level *slog.LevelVar }
+
+func (f levelFlag) Set(s string) error {
+	s = strings.ToLower(s)
+	if !slices.Contains([]string{"debug", "info", "warn", "error"}, s) {
+		return errors.New("allowed are debug, info, warn and error")
+	}
+	return f.level.UnmarshalText([]byte(s))
+}
+
+func (f levelFlag) Type() string { return "level" }
+
+func (f levelFlag) String() string {
+	if f.level == nil {
+		return ""
+	}
+	return strings.ToLower(f.level.Level().String())
 }
 
 func (a *app) checkLogFlags() error {

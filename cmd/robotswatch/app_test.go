@@ -23,7 +23,13 @@ func TestUsageErrorsExitWith2AndSayWhatIsAllowed(t *testing.T) {
 	}{
 		{[]string{"nonsense"}, `unknown command "nonsense"`},
 		{[]string{"version", "--log-format", "xml"}, "allowed are text and json"},
-		{[]string{"version", "--log-level", "loud"}, "loud"},
+		{[]string{"version", "--log-level", "loud"}, "allowed are debug, info, warn and error"},
+		{nil, "a command is missing"},
+		{[]string{"config"}, "a command is missing"},
+		{[]string{"config", "chek"}, `unknown command "chek"`},
+		{[]string{"notify", "tset"}, `unknown command "tset"`},
+		{[]string{"backfill", "json", "FILE"}, `unknown command "json"`},
+		{[]string{"store", "cpy"}, `unknown command "cpy"`},
 		{[]string{"version", "extra"}, "extra"},
 	} {
 		code, _, stderr := runApp(t, "", tc.args...)

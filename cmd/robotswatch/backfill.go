@@ -31,6 +31,7 @@ looks. Changes are marked as backfilled and never sent. What was observed live
 stays as it is. A backfill that was interrupted is simply run again; one that
 ran twice changes nothing. Sites that are not configured are kept as inactive.`,
 		Args: cobra.NoArgs,
+		RunE: needsCommand,
 	}
 	cmd.AddCommand(
 		a.backfillFrom("warc FILE...", "From web archives (WARC 1.0 and 1.1, .gz), as Common Crawl's robotstxt files",

@@ -112,7 +112,7 @@ Exit code 1 when any agent asked for is not "allowed".`,
 		},
 	}
 	look.add(cmd)
-	cmd.Flags().StringArrayVar(&names, "agent", nil, "product `token` or catalogue group, repeatable")
+	cmd.Flags().StringArrayVar(&names, "agent", nil, "product `token` or catalogue group, * for all others; repeatable")
 	cmd.Flags().StringVar(&format, "format", "table", "table or json")
 	cmd.Flags().StringVar(&reading, "reading", "", "rfc9309 (default) or google")
 	return cmd

@@ -86,27 +86,9 @@ Exit code 0 when the meaning is the same, 1 when it differs.`,
 // comparedAgents resolves --agent. Unless a reading was asked for, agents
 // whose operator reads otherwise than the RFC are compared that way too.
 func comparedAgents(names []string, reading robots.Reading, own bool) ([]diff.Agent, error) {
-	var tokens []string
-	everyone := false
-	for _, n := range names {
-		if n == diff.Everyone {
-			everyone = true
-			continue
-		}
-		tokens = append(tokens, n)
-	}
-	var list []diff.Agent
-	if len(tokens) > 0 || !everyone {
-		var err error
-		if list, err = agentList(tokens, reading); err != nil {
-			return nil, err
-		}
-	}
-	if everyone {
-		list = append(list, diff.Agent{Token: diff.Everyone, Reading: reading})
-	}
-	if !own {
-		return list, nil
+	list, err := agentList(names, reading)
+	if err != nil || !own {
+		return list, err
 	}
 	catalogue, err := agents.Load()
 	if err != nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/url"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -79,8 +80,8 @@ func refusedHint(out fetch.Outcome) string {
 	return ""
 }
 
-// agentList resolves --agent values, tokens or catalogue groups; none means
-// the whole catalogue.
+// agentList resolves --agent values: tokens, catalogue groups, and * for all
+// that no group names. None means the whole catalogue.
 func agentList(names []string, reading robots.Reading) ([]diff.Agent, error) {
 	catalogue, err := agents.Load()
 	if err != nil {
@@ -89,13 +90,17 @@ func agentList(names []string, reading robots.Reading) ([]diff.Agent, error) {
 	if len(names) == 0 {
 		names = []string{agents.GroupAll}
 	}
-	found, err := catalogue.Expand(names)
+	known := slices.DeleteFunc(slices.Clone(names), func(n string) bool { return n == diff.Everyone })
+	found, err := catalogue.Expand(known)
 	if err != nil {
 		return nil, err
 	}
-	list := make([]diff.Agent, len(found))
+	list := make([]diff.Agent, len(found), len(found)+1)
 	for i, f := range found {
 		list[i] = diff.Agent{Token: f.Token, Fallbacks: f.Fallbacks, Reading: reading}
+	}
+	if len(known) < len(names) {
+		list = append(list, diff.Agent{Token: diff.Everyone, Reading: reading})
 	}
 	return list, nil
 }

@@ -15,6 +15,8 @@ func (a *app) notifyCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "notify",
 		Short: "Talk to the receivers",
+		Args:  cobra.NoArgs,
+		RunE:  needsCommand,
 	}
 	var name string
 	test := &cobra.Command{

@@ -16,7 +16,7 @@ func (a *app) storeCommand() *cobra.Command {
 		Use:   "store",
 		Short: "Migrate, back up, copy or check the store",
 		Args:  cobra.NoArgs,
-		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		RunE:  needsCommand,
 	}
 	cmd.AddCommand(a.storeMigrateCommand(), a.storeBackupCommand(), a.storeCopyCommand(), a.storeCheckCommand())
 	return cmd
