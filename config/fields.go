@@ -63,6 +63,20 @@ func key[T, V any](name string, c codec[V], def, doc string, ref func(*T) *V) fi
 	}
 }
 
+// filled makes the empty string a mistake where it means nothing: what is not
+// wanted is left out, and then the default holds.
+func filled[T any](f field[T]) field[T] {
+	read := f.read
+	f.read = func(in *input, n *node, to *T) {
+		if n.kind == unstable.String && n.text == "" {
+			in.problem(n, "is empty; leave it out for the default, %s", f.def)
+			return
+		}
+		read(in, n, to)
+	}
+	return f
+}
+
 // text is a codec of a string that parse understands.
 func text[V any](kind string, parse func(in *input, s string) (V, error), show func(V) string) codec[V] {
 	return codec[V]{kind: kind, show: show, read: func(in *input, n *node) (v V, ok bool) {

@@ -63,6 +63,7 @@ func storeFields() []field[Config] {
 	url := secretKeys("url", "store", "`sqlite:PATH`, relative to the working directory, or `postgres://user@host/database`.", locator,
 		func(c *Config) *Secret { return &c.Store.URL })
 	url[0].def = `"sqlite:robotswatch.db"`
+	url[0] = filled(url[0])
 	return append(url,
 		key("retention", duration(0, longest), `"0"`, "How long observations are kept; `0` is for ever. What is needed to compare with is always kept.",
 			func(c *Config) *time.Duration { return &c.Store.Retention }),
@@ -71,10 +72,10 @@ func storeFields() []field[Config] {
 
 func scheduleFields() []field[Config] {
 	return []field[Config]{
-		key("default", siteSchedule(), `"@every 6h"`, "For sites without their own.",
-			func(c *Config) *string { return &c.Schedule.Default }),
-		key("digest", anySchedule(), `"0 9 * * *"`, "When receivers with `mode = \"digest\"` get theirs. Gaps may be longer than 24 hours here.",
-			func(c *Config) *string { return &c.Schedule.Digest }),
+		filled(key("default", siteSchedule(), `"@every 6h"`, "For sites without their own.",
+			func(c *Config) *string { return &c.Schedule.Default })),
+		filled(key("digest", anySchedule(), `"0 9 * * *"`, "When receivers with `mode = \"digest\"` get theirs. Gaps may be longer than 24 hours here.",
+			func(c *Config) *string { return &c.Schedule.Digest })),
 	}
 }
 
@@ -92,9 +93,9 @@ func fetchFields() []field[Config] {
 		return newLocator(s), err
 	}
 	fields := []field[Config]{
-		key("user_agent", plain("text", checkUserAgent), `"robotswatch/1.0 (+https://example.org/robotswatch)"`,
+		filled(key("user_agent", plain("text", checkUserAgent), `"robotswatch/1.0 (+https://example.org/robotswatch)"`,
 			"Sent with each request: a product token and where to complain. Please put your own address in.",
-			func(c *Config) *string { return &c.Fetch.UserAgent }),
+			func(c *Config) *string { return &c.Fetch.UserAgent })),
 		key("timeout", duration(shortest, 10*time.Minute), `"30s"`, "For one look at a site, redirects included.",
 			func(c *Config) *time.Duration { return &c.Fetch.Timeout }),
 		key("concurrency", integer(1, mostConcurrency), `256`, "Requests in flight, all sites.",
@@ -168,8 +169,8 @@ func agent() codec[string] {
 
 func serverFields() []field[Config] {
 	fields := []field[Config]{
-		key("listen", plain("host:port", checkListen), `"127.0.0.1:9309"`, "Where to listen. Anything but loopback needs `web_config` or `insecure`.",
-			func(c *Config) *string { return &c.Server.Listen }),
+		filled(key("listen", plain("host:port", checkListen), `"127.0.0.1:9309"`, "Where to listen. Anything but loopback needs `web_config` or `insecure`.",
+			func(c *Config) *string { return &c.Server.Listen })),
 		key("web_config", plain("path", nil), `""`, "A Prometheus exporter-toolkit web configuration: TLS, basic authentication.",
 			func(c *Config) *string { return &c.Server.WebConfig }),
 		key("external_url", text("URL", externalURL, quote), `""`, "How people reach this, used for links in messages. May have a path.",
@@ -246,9 +247,13 @@ func checkTogether(l *loader, c *Config, g map[string]given) {
 			"%q can be reached from other machines; give web_config (TLS, passwords), or say insecure = true", c.Server.Listen)
 	}
 	if c.Server.WebConfig != "" {
-		if _, err := os.Stat(l.resolve(c.Server.WebConfig)); err != nil {
+		c.Server.WebConfig = l.resolve(c.Server.WebConfig)
+		_, err := os.Stat(c.Server.WebConfig)
+		if err == nil {
+			err = l.options.CheckWebConfig(c.Server.WebConfig)
+		}
+		if err != nil {
 			l.report(server.value("web_config"), "server.web_config", "%v", err)
 		}
-		c.Server.WebConfig = l.resolve(c.Server.WebConfig)
 	}
 }

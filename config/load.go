@@ -14,6 +14,11 @@ type Options struct {
 	// CheckAgent reports what is wrong with an entry of a list of agents: a
 	// group that does not exist, a text that is no product token.
 	CheckAgent func(entry string) error
+	// CheckService reports what is wrong with a service URL of shoutrrr; its
+	// error holds no secrets.
+	CheckService func(url string) error
+	// CheckWebConfig reports what is wrong with a web configuration file.
+	CheckWebConfig func(path string) error
 	// CredentialsDir is $CREDENTIALS_DIRECTORY, "" outside of systemd.
 	CredentialsDir string
 }
@@ -31,8 +36,10 @@ func Load(path string, options Options) (*Config, error) {
 // Parse reads the text of a configuration; relative paths in it are relative
 // to the directory of path. The error is Problems.
 func Parse(path string, data []byte, options Options) (*Config, error) {
-	if options.CheckAgent == nil {
-		options.CheckAgent = func(string) error { return nil }
+	for _, check := range []*func(string) error{&options.CheckAgent, &options.CheckService, &options.CheckWebConfig} {
+		if *check == nil {
+			*check = func(string) error { return nil }
+		}
 	}
 	l := &loader{file: path, options: options, bad: map[string]bool{}, badPlaces: map[place]bool{}, schedules: map[string]error{}}
 	root, problems := parseDocument(data)

@@ -108,12 +108,12 @@ func urlsFields() []field[Receiver] {
 }
 
 func serviceURL(kind string) codec[Secret] {
-	return text(kind, func(_ *input, s string) (Secret, error) {
+	return text(kind, func(in *input, s string) (Secret, error) {
 		scheme, rest, _ := strings.Cut(s, "://")
 		if scheme == "" || rest == "" {
 			return Secret{}, errors.New("not a service URL; write such as \"ntfy://ntfy.sh/topic\"")
 		}
-		return newMasked(s, scheme+"://"+secret.Mask), nil
+		return newMasked(s, scheme+"://"+secret.Mask), in.options.CheckService(s)
 	}, nil)
 }
 

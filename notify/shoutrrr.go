@@ -72,12 +72,23 @@ var ownHosts = map[string]bool{
 	"rocketchat": true, "signal": true, "smtp": true, "zulip": true,
 }
 
+// CheckService reports what is wrong with a service URL; its error holds no
+// secrets. Nothing is sent.
+func CheckService(raw string) error {
+	_, err := newService(raw)
+	return err
+}
+
 func newService(raw string) (service, error) {
 	u, err := url.Parse(raw)
 	if err != nil {
 		return service{}, errors.New("not a valid URL")
 	}
 	scheme, _, _ := strings.Cut(u.Scheme, "+")
+	if known := (&router.ServiceRouter{}).ListServices(); !slices.Contains(known, scheme) {
+		slices.Sort(known)
+		return service{}, fmt.Errorf("%q is not a service; there are %s", scheme, strings.Join(known, ", "))
+	}
 	s := service{scheme: scheme, secret: secretsOf(u, raw)}
 	if ownHosts[scheme] {
 		s.host = u.Hostname()

@@ -3,9 +3,12 @@ package main
 import (
 	"fmt"
 
+	toolkit "github.com/prometheus/exporter-toolkit/web"
+	"github.com/spf13/cobra"
+
 	"github.com/robotswatch/robotswatch/agents"
 	"github.com/robotswatch/robotswatch/config"
-	"github.com/spf13/cobra"
+	"github.com/robotswatch/robotswatch/notify"
 )
 
 func (a *app) configCommand() *cobra.Command {
@@ -13,6 +16,7 @@ func (a *app) configCommand() *cobra.Command {
 		Use:   "config",
 		Short: "Check or show the configuration",
 		Args:  cobra.NoArgs,
+		RunE:  needsCommand,
 	}
 	cmd.AddCommand(
 		&cobra.Command{
@@ -93,7 +97,12 @@ func (a *app) configOptions() (config.Options, error) {
 	if err != nil {
 		return config.Options{}, err
 	}
-	return config.Options{CheckAgent: catalogue.Check, CredentialsDir: a.getenv("CREDENTIALS_DIRECTORY")}, nil
+	return config.Options{
+		CheckAgent:     catalogue.Check,
+		CheckService:   notify.CheckService,
+		CheckWebConfig: toolkit.Validate,
+		CredentialsDir: a.getenv("CREDENTIALS_DIRECTORY"),
+	}, nil
 }
 
 // count is a number with its noun: "1 site", "2 sites".

@@ -46,6 +46,30 @@ func TestConfigCheckReportsEveryMistake(t *testing.T) {
 	}
 }
 
+// What the daemon would not start with is a mistake here already.
+func TestConfigCheckKnowsServicesAndWebConfigurations(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "config.toml")
+	for name, content := range map[string]string{
+		"config.toml": "[server]\nweb_config = \"web.yml\"\n[[receivers]]\nname = \"people\"\ntype = \"shoutrrr\"\nurls = [\"ntfy://ntfy.sh/topic\", \"nfty://geheim@ntfy.sh/topic\"]\n",
+		"web.yml":     "tls_server_config:\n  cert_file: none.pem\n  key_file: none.pem\n",
+	} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	code, out, _ := runApp(t, "", "config", "check", path)
+	lines := strings.Split(strings.TrimSpace(out), "\n")
+	if code != exitAnswer || len(lines) != 2 || strings.Contains(out, "geheim") {
+		t.Fatalf("exit %d, %q", code, out)
+	}
+	for i, want := range []string{":2:14: server.web_config: ", `:6:33: receivers.urls: "nfty" is not a service; there are `} {
+		if !strings.HasPrefix(lines[i], path+want) {
+			t.Errorf("got %s, want %s%s...", lines[i], path, want)
+		}
+	}
+}
+
 func TestConfigShowFillsInDefaultsAndMasksSecrets(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "config.toml")
 	if err := os.WriteFile(path, []byte("[server]\nadmin_token = \"geheim\"\n"), 0o600); err != nil {
