@@ -2,11 +2,22 @@ package store
 
 import _ "embed"
 
-// jsonDict holds the words that packed JSON is made of. It is part of the
-// format: packed values name it by jsonDictID, so another dictionary needs
-// another id, and this one stays for reading.
+// Dictionaries hold the words that packed JSON is made of. They are part of the
+// format: packed values name one by its id, so another one needs another id, and
+// these stay for reading.
+
+// jsonDict is that of evidence, and of events until schema 7.
 //
 //go:embed dict.txt
 var jsonDict []byte
 
-const jsonDictID = 1
+// eventDict is that of events: what summaries, causes and verdicts say, and the
+// rules of wide-spread templates. What is frequent stands at the end.
+//
+//go:embed dict_event.txt
+var eventDict []byte
+
+const (
+	jsonDictID  = 1
+	eventDictID = 2
+)

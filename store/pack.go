@@ -16,8 +16,8 @@ import (
 var ErrCorrupt = errors.New("corrupt")
 
 // codecs are made once: they are costly to make and safe for concurrent use.
-// JSON is short and always says the same words, so it is packed against a
-// dictionary of them.
+// JSON is short and always says the same words, so it is packed against
+// dictionaries of them.
 var codecs = sync.OnceValue(func() (c struct {
 	body, json   *zstd.Encoder
 	event        *zstd.Encoder // as json, with half the work: storms bring many
@@ -38,9 +38,10 @@ var codecs = sync.OnceValue(func() (c struct {
 		zstd.WithSingleSegment(true), zstd.WithEncoderConcurrency(2), zstd.WithEncoderDictRaw(jsonDictID, jsonDict))
 	must(err)
 	c.event, err = zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithEncoderCRC(false),
-		zstd.WithSingleSegment(true), zstd.WithEncoderConcurrency(2), zstd.WithEncoderDictRaw(jsonDictID, jsonDict))
+		zstd.WithSingleSegment(true), zstd.WithEncoderConcurrency(2), zstd.WithEncoderDictRaw(eventDictID, eventDict))
 	must(err)
-	c.unpack, err = zstd.NewReader(nil, zstd.WithDecoderConcurrency(2), zstd.WithDecoderDictRaw(jsonDictID, jsonDict))
+	c.unpack, err = zstd.NewReader(nil, zstd.WithDecoderConcurrency(2), zstd.WithDecoderDictRaw(jsonDictID, jsonDict),
+		zstd.WithDecoderDictRaw(eventDictID, eventDict))
 	must(err)
 	return c
 })
@@ -74,7 +75,8 @@ func packWith(enc *zstd.Encoder, v any) ([]byte, error) {
 	return enc.EncodeAll(text, nil), nil
 }
 
-// unpackJSON is the inverse of packEvent, and of the codec that earlier versions packed with; no data leaves v as it is.
+// unpackJSON is the inverse of packEvent, and of how earlier versions packed; no
+// data leaves v as it is.
 func unpackJSON(data []byte, v any) error {
 	if len(data) == 0 {
 		return nil
