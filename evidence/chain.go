@@ -16,9 +16,12 @@ type Chain struct {
 	Dropped Mark      // the last record that is kept no longer; zero: none is missing
 	Until   time.Time // when the answer of that was last seen
 	Links   []Link    // in the order of their positions
+	Archive bool      // of its links only the last one was kept, as End
+	End     Mark
 }
 
-// Link is a record of a chain. Its Mark is the one that was kept with it.
+// Link is a record of a chain. Its Mark is the one that was kept with it; in an
+// archive that is only the position until Breaks finds that the chain holds.
 type Link struct {
 	Mark
 	Run watcher.Observation
@@ -26,34 +29,44 @@ type Link struct {
 
 // Head is where the chain stands.
 func (c *Chain) Head() Mark {
-	if n := len(c.Links); n > 0 {
+	switch n := len(c.Links); {
+	case c.Archive:
+		return c.End
+	case n > 0:
 		return c.Links[n-1].Mark
 	}
 	return c.Dropped
 }
 
-// Break is a place at which a chain does not hold.
-type Break struct {
-	At   time.Time // first seen
-	What string
-}
-
-// Breaks finds the places at which what is kept is not what was recorded.
-func (c *Chain) Breaks() (list []Break) {
+// Breaks finds the places at which what is kept is not what was recorded, and
+// says of each which record it is. An archive tells only where one is missing
+// or too many; any other damage is somewhere in it.
+func (c *Chain) Breaks() (list []string) {
 	slices.SortStableFunc(c.Links, func(a, b Link) int { return int(a.Position - b.Position) })
 	last, until := c.Dropped, c.Until
 	for i := range c.Links {
 		l := &c.Links[i]
 		want := last.Next(until, l.digest(c.Site))
+		if c.Archive {
+			l.Link = want.Link
+		}
+		where := "the answer of " + l.Run.At.UTC().Format(time.RFC3339) + ": it is "
 		switch {
 		case l.Position > want.Position:
-			list = append(list, Break{l.Run.At, fmt.Sprintf("it is record %d of its chain, and record %d is missing", l.Position, want.Position)})
+			list = append(list, fmt.Sprintf("%srecord %d of its chain, and record %d is missing", where, l.Position, want.Position))
 		case l.Position < want.Position:
-			list = append(list, Break{l.Run.At, fmt.Sprintf("it is record %d of its chain, and so is another", l.Position)})
+			list = append(list, fmt.Sprintf("%srecord %d of its chain, and so is another", where, l.Position))
 		case l.Link != want.Link:
-			list = append(list, Break{l.Run.At, fmt.Sprintf("it is not what was recorded as record %d of its chain, or its link was changed, or the end of the one before", l.Position)})
+			list = append(list, fmt.Sprintf("%snot what was recorded as record %d of its chain, or its link was changed, or the end of the one before", where, l.Position))
 		}
 		last, until = l.Mark, l.Run.LastAt
+	}
+	switch {
+	case !c.Archive || last == c.End:
+	case last.Position != c.End.Position:
+		list = append(list, fmt.Sprintf("its archive chain has %d records and ends with record %d", c.End.Position, last.Position))
+	case len(list) == 0:
+		list = append(list, fmt.Sprintf("one of the %d records of its archive chain is not what was recorded, or the chain's end was changed", len(c.Links)))
 	}
 	return list
 }
@@ -67,7 +80,7 @@ var ErrBrokenChain = errors.New("what is kept of the site is not what was record
 // Prove proves that a run is in the chain; nil when it is not.
 func (c *Chain) Prove(at time.Time) (*Proof, error) {
 	if breaks := c.Breaks(); len(breaks) > 0 {
-		return nil, fmt.Errorf("%w: the answer of %s: %s", ErrBrokenChain, breaks[0].At.UTC().Format(time.RFC3339), breaks[0].What)
+		return nil, fmt.Errorf("%w: %s", ErrBrokenChain, breaks[0])
 	}
 	before, until := c.Dropped, c.Until
 	for i := range c.Links {

@@ -74,19 +74,18 @@ type rewriting struct {
 	bodies [][]any          // rows to insert
 	seen   [][]any          // of the bodies that are kept already
 	packed [][]packedChange // by site
-	chains [][]evidence.Mark
+	heads  []evidence.Mark  // of their chains
 }
 
 // link chains the runs of each site anew.
 func (w *rewriting) link() {
-	w.chains = make([][]evidence.Mark, len(w.sites))
+	w.heads = make([]evidence.Mark, len(w.sites))
 	for i, site := range w.sites {
-		var mark evidence.Mark
 		var until time.Time
 		for j := range site.Runs {
 			r := &site.Runs[j]
-			mark = mark.Next(until, evidence.Digest(evidence.RecordOf(site.Config.Origin, r).Text()))
-			w.chains[i], until = append(w.chains[i], mark), r.LastAt
+			w.heads[i] = w.heads[i].Next(until, evidence.Digest(evidence.RecordOf(site.Config.Origin, r).Text()))
+			until = r.LastAt
 		}
 	}
 }
@@ -171,9 +170,10 @@ func (w *rewriting) run(ctx context.Context, tx *Tx) error {
 			if err != nil {
 				return err
 			}
-			runs = append(runs, observationRow(ids[i], site.Config.Origin, r, toMillis(r.LastAt), packed, w.chains[i][j], bodies))
+			runs = append(runs, observationRow(ids[i], site.Config.Origin, r, toMillis(r.LastAt), packed,
+				evidence.Mark{Position: int64(j + 1)}, bodies))
 		}
-		chains = append(chains, []any{ids[i], len(site.Runs)})
+		chains = append(chains, []any{ids[i], w.heads[i].Position, linkOf(w.heads[i])})
 		for j := range w.packed[i] {
 			row, err := w.s.changeArgs(ctx, tx, ids[i], &w.packed[i][j], bodies)
 			if err != nil {

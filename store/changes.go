@@ -137,9 +137,8 @@ func (s *Store) changeConditions(ctx context.Context, f watcher.ChangeFilter) (w
 	}
 	if f.Agent != "" {
 		set := joinSet([]string{strings.ToLower(f.Agent)})
-		const in = " IN (SELECT id FROM sets WHERE {{find}}(lower(members), %s) > 0)"
-		c.add("(changes.agents_id + 0)"+in, set)
-		indexed = append(indexed, condition("i.agents_id"+in, set))
+		c.add("(changes.agents_id + 0)"+inSets, set)
+		indexed = append(indexed, condition(touching, set))
 	}
 	if f.Tag != "" {
 		set := joinSet([]string{f.Tag})
@@ -188,6 +187,13 @@ func (s *Store) changeConditions(ctx context.Context, f watcher.ChangeFilter) (w
 	}
 	return s.narrow(ctx, c, indexed)
 }
+
+// touching selects the changes i that touch an agent; changes_agents has no
+// others, and has to be told so.
+const (
+	inSets   = " IN (SELECT id FROM sets WHERE {{find}}(lower(members), %s) > 0)"
+	touching = "i.agents_id > 0 AND i.agents_id" + inSets
+)
 
 func condition(text string, v any) (c where) {
 	c.add(text, v)

@@ -42,8 +42,8 @@ func (c *checker) observationsHold(ctx context.Context) error {
 		})
 		if err == nil {
 			c.siteHolds(&site, kept)
-			for key, row := range kept { // of which no run is left
-				c.problem("chain", row.origin, fmt.Sprintf("all %d records of its %s chain are missing", max(row.length, 1), chainName(key.archive)))
+			for key, row := range kept { // of sites without any run
+				c.chainHolds(&siteRuns{id: key.site, origin: row.origin}, key.archive, row, true)
 			}
 		}
 		return true, err
@@ -76,6 +76,7 @@ type chainRow struct {
 	beginning
 	origin string
 	length int64
+	head   []byte
 }
 
 func chainName(archive bool) string {
@@ -85,10 +86,9 @@ func chainName(archive bool) string {
 	return evidence.Live
 }
 
-// chains reads the rows of some sites; those of which nothing need be left are
-// left out.
+// chains reads the rows of some sites.
 func (c *checker) chains(ctx context.Context, after, upTo int64) (map[chainKey]chainRow, error) {
-	rows, err := c.s.Query(ctx, `SELECT dropped, dropped_link, dropped_last_at, length, archive, site_id, origin
+	rows, err := c.s.Query(ctx, `SELECT dropped, dropped_link, dropped_last_at, length, head, archive, site_id, origin
 		FROM chains JOIN sites ON sites.id = chains.site_id WHERE site_id > $1 AND site_id <= $2`, after, upTo)
 	if err != nil {
 		return nil, err
@@ -98,10 +98,9 @@ func (c *checker) chains(ctx context.Context, after, upTo int64) (map[chainKey]c
 		var k chainKey
 		var r chainRow
 		var archive int64
-		err := r.scan(scan, &r.length, &archive, &k.site, &r.origin)
-		if k.archive = archive != 0; !k.archive || r.length != r.dropped {
-			kept[k] = r
-		}
+		err := r.scan(scan, &r.length, &r.head, &archive, &k.site, &r.origin)
+		k.archive = archive != 0
+		kept[k] = r
 		return err
 	})
 	return kept, err
@@ -140,11 +139,14 @@ func (c *checker) siteHolds(site *siteRuns, left map[chainKey]chainRow) {
 	}
 }
 
-// chainHolds checks one chain of a site.
+// chainHolds checks one chain of a site; noted: it has a row.
 func (c *checker) chainHolds(site *siteRuns, archive bool, row chainRow, noted bool) {
-	chain := evidence.Chain{Site: site.origin, Dropped: row.mark(), Until: fromMillis(row.lastAt)}
+	chain := evidence.Chain{Site: site.origin, Dropped: row.mark(), Until: fromMillis(row.lastAt), Archive: archive, End: markOf(row.length, row.head)}
 	if row.dropped < 0 || (row.dropped == 0) != (row.link == nil) || row.dropped == 0 && row.lastAt != 0 {
 		c.problem("chain", site.origin, "what was dropped of its "+chainName(archive)+" chain does not fit together")
+	}
+	if row.length < 0 || (row.length == 0) != (row.head == nil) || !archive && row.length != 0 {
+		c.problem("chain", site.origin, "the end of its "+chainName(archive)+" chain does not fit together")
 	}
 	unchained := 0
 	var last *keptRun
@@ -157,7 +159,11 @@ func (c *checker) chainHolds(site *siteRuns, archive bool, row chainRow, noted b
 			unchained++
 			continue
 		}
-		if r.seq < 1 || len(r.link) != len(watcher.Hash{}) || r.Run.Looks < 0 {
+		linked := len(r.link) == len(watcher.Hash{})
+		if archive {
+			linked = r.link == nil
+		}
+		if r.seq < 1 || !linked || r.Run.Looks < 0 {
 			c.problem("link", site.origin, "the observation of "+r.Run.At.Format(time.RFC3339)+" has no place in a chain")
 			continue
 		}
@@ -168,13 +174,11 @@ func (c *checker) chainHolds(site *siteRuns, archive bool, row chainRow, noted b
 		}
 	}
 	for _, b := range chain.Breaks() {
-		c.problem("chain", site.origin, "the observation of "+b.At.Format(time.RFC3339)+": "+b.What)
+		c.problem("chain", site.origin, b)
 	}
 	switch {
 	case archive && noted && unchained > 0:
 		c.problem("chain", site.origin, fmt.Sprintf("%d observations from archives are not in its chain", unchained))
-	case archive && noted && chain.Head().Position != row.length, archive && !noted && last != nil:
-		c.problem("chain", site.origin, fmt.Sprintf("its archive chain has %d records and ends with record %d", row.length, chain.Head().Position))
 	case !archive && last != nil && toMillis(last.Run.At) != site.observed, !archive && noted && last == nil:
 		c.problem("chain", site.origin, fmt.Sprintf("its chain ends with record %d, which is not the open observation", chain.Head().Position))
 	}

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/robotswatch/robotswatch/fetch"
 	"github.com/robotswatch/robotswatch/watcher"
 )
 
@@ -23,9 +22,9 @@ const fromObservations = " FROM observations JOIN sites ON sites.id = observatio
 
 func scanObservation(scan Scan, more ...any) (ob watcher.Observation, origin string, err error) {
 	var at, lastAt, truncated, backfill, lastCheck int64
-	var state, reason string
+	var state, reason, detail string
 	var hash, evidence []byte
-	if err := scan(append([]any{&at, &lastAt, &state, &reason, &ob.Detail, &ob.Status, &ob.FinalURL, &hash,
+	if err := scan(append([]any{&at, &lastAt, &state, &reason, &detail, &ob.Status, &ob.FinalURL, &hash,
 		&ob.Bytes, &truncated, &backfill, &evidence, &origin, &lastCheck}, more...)...); err != nil {
 		return ob, "", err
 	}
@@ -36,7 +35,7 @@ func scanObservation(scan Scan, more ...any) (ob watcher.Observation, origin str
 		ob.FinalURL = usualURL(origin)
 	}
 	ob.At, ob.LastAt = fromMillis(at), fromMillis(lastAt)
-	ob.State, ob.Reason = fetch.State(state), fetch.Reason(reason)
+	longAnswer(&ob, state, reason, detail)
 	ob.Truncated, ob.Backfill, ob.Looks = truncated != 0, backfill != 0, int(backfill)
 	copy(ob.Body[:], hash)
 	ob.Evidence, err = unpackEvidence(origin, evidence)
@@ -83,7 +82,7 @@ func (s *Store) ObservationAt(ctx context.Context, origin string, at time.Time) 
 // ReadableAt is ObservationAt among the readable answers: the one that says
 // what the site wanted then.
 func (s *Store) ReadableAt(ctx context.Context, origin string, at time.Time) (watcher.Observation, error) {
-	return s.lastObservation(ctx, origin, at, " AND observations.state IN ('policy', 'absent')")
+	return s.lastObservation(ctx, origin, at, " AND observations.state IN ('p', 'a')")
 }
 
 func (s *Store) lastObservation(ctx context.Context, origin string, at time.Time, and string) (watcher.Observation, error) {

@@ -69,9 +69,10 @@ func insertObservations(ctx context.Context, tx *Tx, rows [][]any) (int64, error
 // observationRow takes the rows of all bodies that it may name.
 func observationRow(siteID int64, origin string, ob *watcher.Observation, lastAt int64, packed []byte, link evidence.Mark,
 	bodies map[watcher.Hash]int64) []any {
-	return []any{siteID, toMillis(ob.At), lastAt, string(ob.State), string(ob.Reason), ob.Detail, int64(ob.Status),
+	state, reason, detail := shortAnswer(ob)
+	return []any{siteID, toMillis(ob.At), lastAt, state, reason, detail, int64(ob.Status),
 		shortURL(origin, ob.FinalURL), bodies[ob.Body], ob.Bytes, toInt(ob.Truncated), backfillOf(ob), packed,
-		link.Position, link.Link[:]}
+		link.Position, linkOf(link)}
 }
 
 // backfillOf is how many captures a backfilled run is made of, 0 for a live one.

@@ -47,6 +47,7 @@ func TestPlans(t *testing.T) {
 		return "SELECT data FROM changes WHERE " + c.sql() + " ORDER BY changes.id DESC LIMIT 50", c.args
 	}
 	ofSite, ofSiteArgs := changes(watcher.ChangeFilter{Site: "https://a.example", Agent: "GPTBot", Kinds: []watcher.Kind{watcher.KindAccess}})
+	agent := condition(touching, "GPTBot")
 	newest, newestArgs := changes(watcher.ChangeFilter{Severity: watcher.Warning})
 	deadOnes := DeliveryFilter{Statuses: []notify.Status{notify.StatusDead}}.conditions()
 	openOnes := DeliveryFilter{Statuses: []notify.Status{notify.StatusPending, notify.StatusDead}}.conditions()
@@ -61,6 +62,7 @@ func TestPlans(t *testing.T) {
 		{"sites, rare", "SELECT origin FROM sites WHERE " + rare.sql(), rare.args, "sites_standing (state=? AND profile_id=? AND tags_id=?)", "SCAN sites"},
 		{"changes of a site", ofSite, ofSiteArgs, "changes_site (site_id=? AND id<?)", "TEMP B-TREE"},
 		{"access of sites", "SELECT data FROM changes WHERE " + accessOfSites + " ($1, $2)", []any{1, 2}, "changes_site (site_id=?)", "changes_kind"},
+		{"changes of an agent", "SELECT i.id FROM changes i WHERE " + agent.sql(), agent.args, "changes_agents (agents_id=?)", "SCAN i"},
 		{"newest changes", newest, newestArgs, "PRIMARY KEY (id<?)", "TEMP B-TREE"},
 		{"late", "SELECT origin FROM sites WHERE " + late.sql() + " ORDER BY next_check_at LIMIT 50", late.args, "sites_due (next_check_at<?)", "TEMP B-TREE"},
 		{"dead deliveries", "SELECT d.id FROM deliveries d WHERE " + deadOnes.sql() + " ORDER BY d.id", deadOnes.args, "deliveries_dead", "TEMP B-TREE"},

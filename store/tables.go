@@ -34,7 +34,7 @@ var tables = []table{
 		"next_check_at", "lease_until", "lease_token"}},
 	{name: "observations", key: []string{"site_id", "at"}, columns: []string{"last_at", "state", "reason", "detail", "status", "final_url",
 		"body_id", "bytes", "truncated", "backfill", "evidence", "seq", "link"}},
-	{name: "chains", key: []string{"site_id", "archive"}, columns: []string{"dropped", "dropped_link", "dropped_last_at", "length"}},
+	{name: "chains", key: []string{"site_id", "archive"}, columns: []string{"dropped", "dropped_link", "dropped_last_at", "length", "head"}},
 	{name: "changes", key: []string{"id"}, columns: []string{"site_id", "kind", "severity", "watched", "backfill", "agents_id", "before_id", "after_id", "data"}},
 	{name: "receivers", key: []string{"name"}, columns: []string{"added_at", "state", "owner", "lease_until", "wanted_until"}},
 	{name: "deliveries", key: []string{"id"}, id: true, columns: []string{"receiver", "change_id", "site_id", "group_key", "status", "created_at",

@@ -133,9 +133,13 @@ func (s *Store) dropObservations(ctx context.Context, before time.Time) (dropped
 	err = s.byPages(ctx, "sites", func(after, upTo int64) (bool, error) {
 		var n int64
 		err := s.Write(ctx, func(tx *Tx) (err error) {
-			if _, err = tx.Exec(ctx, noteDropped, after, upTo, toMillis(before)); err == nil {
-				n, err = tx.Exec(ctx, dropRuns, after, upTo, toMillis(before))
+			if _, err = tx.Exec(ctx, noteDropped, after, upTo, toMillis(before)); err != nil {
+				return err
 			}
+			if err = noteDroppedArchives(ctx, tx, after, upTo, toMillis(before)); err != nil {
+				return err
+			}
+			n, err = tx.Exec(ctx, dropRuns, after, upTo, toMillis(before))
 			return err
 		})
 		dropped += n

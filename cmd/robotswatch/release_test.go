@@ -215,7 +215,7 @@ func makeRelease(t *testing.T, dir, postgres string) {
 	p = start(t, s.dir).ready()
 	raw := openRaw(t, "sqlite", filepath.Join(s.dir, "store.db"))
 	eventually(t, "doubt.example is doubted", func() bool {
-		return len(query(t, raw, "SELECT origin FROM sites JOIN observations ON site_id = id WHERE origin LIKE '%doubt%' AND observations.state = 'unreachable'")) == 1
+		return len(query(t, raw, "SELECT origin FROM sites JOIN observations ON site_id = id WHERE origin LIKE '%doubt%' AND observations.state = 'u'")) == 1
 	})
 	p.stop()
 	for name, args := range tellings {

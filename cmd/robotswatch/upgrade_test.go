@@ -26,6 +26,10 @@ var reshaped = map[string]string{
 	"changes.data":         "schema 7: what the row does not tell",
 	"changes.agents_id":    "schema 7: in the event's order and spelling",
 	"deliveries.change_id": "schema 7: octets of the ULID",
+	"observations.state":   "schema 8: a letter",
+	"observations.reason":  "schema 8: what the status does not tell",
+	"observations.detail":  "schema 8: what the status does not tell",
+	"observations.link":    "schema 8: of archives the end of the chain alone",
 }
 
 func postgresServer(t *testing.T) *pgtest.Cluster {
