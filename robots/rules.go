@@ -15,7 +15,7 @@ func (f *File) Tokens() []string { return slices.Clone(f.index().tokens) }
 // Names reports whether a group names one of the tokens.
 func (f *File) Names(token string) bool {
 	token = foldToken(token, f.reading)
-	return token != wildcardToken && f.index().sets[token] != nil
+	return token != wildcardToken && f.index().named[token] != nil
 }
 
 // Reading is how the file was read.
@@ -26,35 +26,48 @@ func (f *File) Reading() Reading { return f.reading }
 // back to; the first one that a group names counts, "*" after all of them.
 //
 // The groups that name the token are merged into one (2.2.1); its Crawl-delay
-// is the longest of theirs. Agents of the same groups share one slice of
-// rules; do not change it.
+// is the longest of theirs. The answer is shared by all who ask for the same;
+// do not change it.
 func (f *File) Rules(tokens ...string) *Rules {
 	ix := f.index()
 	for _, t := range tokens {
 		t = foldToken(t, f.reading)
-		if set := ix.sets[t]; set != nil && t != wildcardToken {
-			return f.effective(set, SourceNamed, t)
+		if n := ix.named[t]; n != nil && t != wildcardToken {
+			return n.effective(f, SourceNamed, t)
 		}
 	}
-	if set := ix.sets[wildcardToken]; set != nil {
-		return f.effective(set, SourceWildcard, wildcardToken)
+	if n := ix.named[wildcardToken]; n != nil {
+		return n.effective(f, SourceWildcard, wildcardToken)
 	}
 	return &Rules{Source: SourceDefault, reading: f.reading}
-}
-
-func (f *File) effective(set *groupSet, source Source, token string) *Rules {
-	m := set.merge(f)
-	return &Rules{
-		Source: source, Token: token, Rules: m.rules, CrawlDelay: m.delay, GroupLines: m.lines,
-		reading: f.reading, set: m,
-	}
 }
 
 // index says which groups name a token.
 type index struct {
 	tokens []string // without "*"
-	sets   map[string]*groupSet
+	named  map[string]*named
 	kept   atomic.Int64 // rules kept in merged sets
+}
+
+// named is a token and the groups that name it.
+type named struct {
+	set   *groupSet
+	rules atomic.Pointer[Rules] // made when first asked for
+}
+
+func (n *named) effective(f *File, source Source, token string) *Rules {
+	if r := n.rules.Load(); r != nil {
+		return r
+	}
+	m, kept := n.set.merge(f)
+	r := &Rules{
+		Source: source, Token: token, Rules: m.rules, CrawlDelay: m.delay, GroupLines: m.lines,
+		reading: f.reading, set: m,
+	}
+	if kept {
+		n.rules.Store(r)
+	}
+	return r
 }
 
 // groupSet is the groups that one or more tokens share.
@@ -85,19 +98,21 @@ func (f *File) index() *index {
 }
 
 func newIndex(groups []Group) *index {
-	ix := &index{sets: make(map[string]*groupSet)}
-	named := make(map[string][]int)
+	lists := make(map[string][]int)
+	ix := &index{}
 	for i := range groups {
 		for _, t := range groups[i].Tokens {
-			if named[t] == nil && t != wildcardToken {
+			if lists[t] == nil && t != wildcardToken {
 				ix.tokens = append(ix.tokens, t)
 			}
-			named[t] = append(named[t], i)
+			lists[t] = append(lists[t], i)
 		}
 	}
+	ix.named = make(map[string]*named, len(lists))
+	entries := make([]named, 0, len(lists))
 	shared := make(map[string]*groupSet)
 	var key []byte
-	for t, list := range named {
+	for t, list := range lists {
 		key = key[:0]
 		for _, g := range list {
 			key = binary.AppendUvarint(key, uint64(g))
@@ -107,7 +122,8 @@ func newIndex(groups []Group) *index {
 			set = &groupSet{groups: list}
 			shared[strings.Clone(string(key))] = set
 		}
-		ix.sets[t] = set
+		entries = append(entries, named{set: set})
+		ix.named[t] = &entries[len(entries)-1]
 	}
 	return ix
 }
@@ -116,11 +132,11 @@ func newIndex(groups []Group) *index {
 // name the same long group together with many short ones.
 const keptRules = 200_000
 
-func (s *groupSet) merge(f *File) *merged {
+func (s *groupSet) merge(f *File) (m *merged, kept bool) {
 	if m := s.merged.Load(); m != nil {
-		return m
+		return m, true
 	}
-	m := &merged{lines: make([]int, 0, len(s.groups))}
+	m = &merged{lines: make([]int, 0, len(s.groups))}
 	for _, g := range s.groups {
 		m.lines = append(m.lines, f.Groups[g].Line)
 		m.delay = longer(m.delay, f.Groups[g].CrawlDelay)
@@ -133,10 +149,10 @@ func (s *groupSet) merge(f *File) *merged {
 		}
 	}
 	if f.indexed.kept.Add(int64(len(m.rules))) > keptRules && len(s.groups) > 1 {
-		return m
+		return m, false
 	}
 	if !s.merged.CompareAndSwap(nil, m) {
-		return s.merged.Load()
+		return s.merged.Load(), true
 	}
-	return m
+	return m, true
 }
