@@ -50,7 +50,11 @@ func corpusRuleSets(t testing.TB) (sets []*robots.Rules, names []string) {
 		seen := map[string]bool{}
 		for _, token := range append([]string{"*"}, f.Tokens()...) {
 			r := f.Rules(token)
-			if key := patternsKey("", r); !seen[key] {
+			var key strings.Builder
+			for i := range r.Rules {
+				fmt.Fprintf(&key, "%t %q\n", r.Rules[i].Allow, r.Rules[i].Pattern)
+			}
+			if key := key.String(); !seen[key] {
 				seen[key] = true
 				sets, names = append(sets, r), append(names, name+" "+token)
 			}

@@ -1,9 +1,7 @@
 package diff
 
 import (
-	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/robotswatch/robotswatch/robots"
@@ -23,21 +21,21 @@ func Files(before, after *Input, agents []Agent) *Report {
 }
 
 // Effects is Files without Text, which costs as much again and which few who
-// want to know what an edit means ask for.
-func Effects(before, after *Input, agents []Agent) *Report {
+// want to know what an edit means ask for. The agents are those of all lists.
+func Effects(before, after *Input, agents ...[]Agent) *Report {
 	under := underRules(before, after, agents)
 	report := &Report{
 		Schema:      Schema,
 		Equivalent:  true,
-		Compared:    len(agents),
+		Compared:    len(under),
 		Agents:      []AgentChange{},
 		Signals:     signalChanges(before.File(""), after.File("")),
 		CrawlDelays: crawlDelayChanges(before, after, under),
 		Sitemaps:    sitemapChanges(before.File(""), after.File("")),
 	}
 	cache := comparisons{}
-	for _, u := range under {
-		agent := u.agent
+	for i := range under {
+		u, agent := &under[i], under[i].agent
 		c := cache.compare(before, after, u)
 		note := cache.note(before, after, u, c)
 		if c.Direction != Same || !c.Proven {
@@ -50,8 +48,12 @@ func Effects(before, after *Input, agents []Agent) *Report {
 			}
 			continue
 		}
-		c.Note = note
-		report.Agents = append(report.Agents, c)
+		if cap(report.Agents) == 0 {
+			report.Agents = make([]AgentChange, 0, len(under)-i) // one edit moves many
+		}
+		report.Agents = append(report.Agents, *c)
+		told := &report.Agents[len(report.Agents)-1]
+		told.Agent, told.Note = agent.Token, note
 	}
 	if len(report.Signals)+len(report.CrawlDelays)+len(report.Sitemaps.Added)+len(report.Sitemaps.Removed) > 0 {
 		report.Equivalent = false
@@ -71,167 +73,22 @@ func (r *Report) idle(list []NoEffect) {
 
 // ruled is an agent with its effective rules on both sides.
 type ruled struct {
-	agent         Agent
+	agent         *Agent
 	before, after *robots.Rules
 }
 
-func underRules(before, after *Input, agents []Agent) []ruled {
-	list := make([]ruled, len(agents))
-	for i, a := range agents {
-		list[i] = ruled{a, before.Rules(a), after.Rules(a)}
+func underRules(before, after *Input, agents [][]Agent) []ruled {
+	n := 0
+	for _, some := range agents {
+		n += len(some)
+	}
+	list := make([]ruled, 0, n)
+	for _, some := range agents {
+		for i := range some {
+			list = append(list, ruled{&some[i], before.Rules(some[i]), after.Rules(some[i])})
+		}
 	}
 	return list
-}
-
-// comparisons remembers what was compared: by the groups that apply, then by
-// the patterns in them.
-type comparisons struct {
-	byPlaces   map[places]AgentChange
-	byGroups   map[string]AgentChange
-	byPatterns map[string]outcome
-	work       int
-}
-
-// places tells groups apart by where a file keeps them, which is quickly
-// looked up. Groups that are put together in two places have two of them.
-type places struct {
-	reading           robots.Reading
-	before, after     robots.Source
-	beforeAt, afterAt *int
-}
-
-func placesOf(u ruled) places {
-	at := func(r *robots.Rules) *int {
-		if len(r.GroupLines) == 0 {
-			return nil
-		}
-		return &r.GroupLines[0]
-	}
-	return places{u.agent.Reading, u.before.Source, u.after.Source, at(u.before), at(u.after)}
-}
-
-func (m *comparisons) compare(before, after *Input, u ruled) AgentChange {
-	place := placesOf(u)
-	c, known := m.byPlaces[place]
-	if !known {
-		if m.byPlaces == nil {
-			m.byPlaces = make(map[places]AgentChange)
-			m.byGroups = make(map[string]AgentChange)
-			m.byPatterns = make(map[string]outcome)
-		}
-		c = m.byGroup(before, after, u)
-		m.byPlaces[place] = c
-	}
-	c.Agent = u.agent.Token
-	return c
-}
-
-func (m *comparisons) byGroup(before, after *Input, u ruled) AgentChange {
-	reading, b, a := u.agent.Reading, u.before, u.after
-	key := groupsKey(reading, b, a)
-	c, known := m.byGroups[key]
-	if !known {
-		o := m.byPattern(reading, b, a)
-		o.idle = edits(o.idle, before.File(reading), after.File(reading), b, a)
-		c = describe(o, b, a)
-		m.byGroups[key] = c
-	}
-	return c
-}
-
-func (m *comparisons) byPattern(reading robots.Reading, b, a *robots.Rules) outcome {
-	key := patternsKey(reading, b, a)
-	o, known := m.byPatterns[key]
-	if !known {
-		s := newSolver(a.Reading())
-		if m.work > maxFilesWork {
-			s.limit = lateWork
-		}
-		o = s.compare(b.Rules, a.Rules)
-		m.work += s.work
-		m.byPatterns[key] = o
-	}
-	return o
-}
-
-// groupsKey says which groups apply, on both sides.
-func groupsKey(reading robots.Reading, sides ...*robots.Rules) string {
-	key := []byte(reading)
-	for _, r := range sides {
-		key = append(append(key, '\n'), r.Source...)
-		for _, line := range r.GroupLines {
-			key = strconv.AppendInt(append(key, ' '), int64(line), 10)
-		}
-	}
-	return string(key)
-}
-
-// note says what the other reading of an agent's files makes of the edit, ""
-// when it is the same.
-func (m *comparisons) note(before, after *Input, u ruled, c AgentChange) string {
-	agent, lead := u.agent, ""
-	switch {
-	case agent.Reading != "" && agent.Reading != robots.ReadingRFC9309:
-		agent.Reading, lead = robots.ReadingRFC9309, "read as RFC 9309 says"
-	case agent.Operator != "" && agent.Operator != robots.ReadingRFC9309:
-		agent.Reading, lead = agent.Operator, fmt.Sprintf("read as its operator does (%s)", agent.Operator)
-	default:
-		return ""
-	}
-	o := m.compare(before, after, ruled{agent, before.Rules(agent), after.Rules(agent)})
-	switch {
-	case o.Direction != c.Direction || o.Before.Level != c.Before.Level || o.After.Level != c.After.Level:
-		return fmt.Sprintf("%s: %s", lead, levels(o))
-	case !slices.Equal(linesOf(o.NewlyDisallowed), linesOf(c.NewlyDisallowed)) || !slices.Equal(linesOf(o.NewlyAllowed), linesOf(c.NewlyAllowed)):
-		return fmt.Sprintf("%s, other rules decide", lead)
-	}
-	return ""
-}
-
-func linesOf(list []Entry) (lines []int) {
-	for _, e := range list {
-		lines = append(lines, *e.Line)
-	}
-	slices.Sort(lines)
-	return slices.Compact(lines)
-}
-
-// edits gives the rules that were really added or removed: when the agent goes
-// by other groups than before, those of its old and new groups that both files
-// have are left out.
-func edits(list []idleRule, before, after *robots.File, b, a *robots.Rules) []idleRule {
-	if b.Token == a.Token || len(list) == 0 {
-		return list
-	}
-	was, is := before.Rules(a.Token), after.Rules(b.Token) // the groups, on the other side
-	return slices.DeleteFunc(slices.Clone(list), func(n idleRule) bool {
-		rules, other, token := b.Rules, is, b.Token
-		if n.added {
-			rules, other, token = a.Rules, was, a.Token
-		}
-		return other.Token == token && slices.ContainsFunc(other.Rules, func(r robots.Rule) bool {
-			return equal(&r, &rules[n.rule])
-		})
-	})
-}
-
-// patternsKey tells pairs of rule sets apart by all that decides on paths.
-func patternsKey(reading robots.Reading, sides ...*robots.Rules) string {
-	size := len(reading)
-	for _, r := range sides {
-		for i := range r.Rules {
-			size += len(r.Rules[i].Pattern) + 2
-		}
-	}
-	key := append(make([]byte, 0, size+len(sides)), reading...)
-	for _, r := range sides {
-		key = append(key, '\n')
-		for i := range r.Rules {
-			key = append(key, "-+"[btoi(r.Rules[i].Allow)])
-			key = append(append(key, r.Rules[i].Pattern...), '\n')
-		}
-	}
-	return string(key)
 }
 
 func btoi(b bool) int {

@@ -37,8 +37,9 @@ const (
 )
 
 // solver answers: is there a path that matches all of some patterns and none
-// of others, and which is a shortest one? One solver serves one question and
-// holds its budget and its memory. It is not safe for concurrent use.
+// of others, and which is a shortest one? A solver serves one question after
+// the other, and holds the budget of each and its memory. It is not safe for
+// concurrent use.
 type solver struct {
 	lang     *language
 	limit    int // of work
@@ -61,9 +62,17 @@ type solver struct {
 }
 
 func newSolver(r robots.Reading) *solver {
-	s := &solver{lang: languageOf(r), limit: MaxWork}
-	s.list, s.found = s.listStart[:0], s.foundStart[:0]
+	s := &solver{}
+	s.begin(r)
 	return s
+}
+
+// begin makes ready for a question.
+func (s *solver) begin(r robots.Reading) {
+	s.lang, s.limit = languageOf(r), MaxWork
+	s.work, s.states, s.octets, s.gaveUp = 0, 0, 0, false
+	s.list, s.found = s.listStart[:0], s.foundStart[:0]
+	clear(s.compiled)
 }
 
 // spend takes from the budget and reports whether some is left.

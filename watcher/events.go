@@ -144,7 +144,7 @@ func allBlocked(profile []AgentAccess) bool {
 
 // versionEvents compares two readable answers.
 func (b *builder) versionEvents(t Transition, before, after *diff.Input) {
-	report := diff.Effects(before, after, slices.Concat(b.watch.Agents, b.named(before, after)))
+	report := diff.Effects(before, after, b.watch.Agents, b.named(before, after))
 	base := Change{
 		State: StateChange{t.StateBefore, t.StateAfter}, Cause: causeOf(t),
 		BeforeSHA256: t.Before.Body.String(), AfterSHA256: t.After.Body.String(),
@@ -196,9 +196,10 @@ func causeOf(t Transition) Cause {
 }
 
 // splitAgents separates agents whose path set changed from those where only
-// the source did. On the side without a file the HTTP answer is the source.
+// the source did; the list is used up for it. On the side without a file the
+// HTTP answer is the source.
 func splitAgents(list []diff.AgentChange, t Transition) (moved, sameAccess []diff.AgentChange) {
-	moved = make([]diff.AgentChange, 0, len(list))
+	moved = list[:0]
 	for i := range list {
 		a := &list[i]
 		if t.Before.State != fetch.Policy {
@@ -220,22 +221,15 @@ func (b *builder) accessEvent(base Change, t Transition, moved []diff.AgentChang
 	if len(moved) == 0 {
 		return
 	}
-	list := make([]diff.AgentChange, 0, len(moved))
-	for _, watched := range []bool{true, false} {
-		for i := range moved {
-			if b.watch.Has(moved[i].Agent) == watched {
-				list = append(list, moved[i])
-			}
-		}
-		if watched {
-			base.WatchedFirst = len(list)
-		}
+	base.WatchedFirst = 0 // they were asked about first
+	for base.WatchedFirst < len(moved) && b.watch.Has(moved[base.WatchedFirst].Agent) {
+		base.WatchedFirst++
 	}
-	about := list
+	about := moved
 	if base.Watched = base.WatchedFirst > 0; base.Watched {
-		about = list[:base.WatchedFirst]
+		about = moved[:base.WatchedFirst]
 	}
-	base.Kind, base.Severity, base.Agents = KindAccess, severityOf(about), list
+	base.Kind, base.Severity, base.Agents = KindAccess, severityOf(about), moved
 	base.Summary = summariseAgents(about) + causeNote(t, base)
 	b.add(base)
 }
