@@ -15,6 +15,10 @@ import (
 // ErrCorrupt is that something kept is not what was stored.
 var ErrCorrupt = errors.New("corrupt")
 
+// packWindow is how far back repeats are looked for. An encoder keeps twice
+// that in memory; a robots.txt is rarely longer (RFC 9309, 2.5: 500 KiB).
+const packWindow = 512 << 10
+
 // codecs are made once: they are costly to make and safe for concurrent use.
 // JSON is short and always says the same words, so it is packed against
 // dictionaries of them.
@@ -29,16 +33,17 @@ var codecs = sync.OnceValue(func() (c struct {
 		}
 	}
 	var err error
-	c.body, err = zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedDefault), zstd.WithEncoderCRC(false), zstd.WithZeroFrames(true),
-		zstd.WithSingleSegment(true), zstd.WithEncoderConcurrency(2))
+	encoder := func(level zstd.EncoderLevel, more ...zstd.EOption) (*zstd.Encoder, error) {
+		return zstd.NewWriter(nil, append(more, zstd.WithEncoderLevel(level), zstd.WithEncoderCRC(false), zstd.WithSingleSegment(true),
+			zstd.WithEncoderConcurrency(2), zstd.WithWindowSize(packWindow), zstd.WithLowerEncoderMem(true))...)
+	}
+	c.body, err = encoder(zstd.SpeedDefault, zstd.WithZeroFrames(true))
 	must(err)
 	c.read, err = zstd.NewReader(nil, zstd.WithDecoderConcurrency(2))
 	must(err)
-	c.json, err = zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedDefault), zstd.WithEncoderCRC(false),
-		zstd.WithSingleSegment(true), zstd.WithEncoderConcurrency(2), zstd.WithEncoderDictRaw(jsonDictID, jsonDict))
+	c.json, err = encoder(zstd.SpeedDefault, zstd.WithEncoderDictRaw(jsonDictID, jsonDict))
 	must(err)
-	c.event, err = zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithEncoderCRC(false),
-		zstd.WithSingleSegment(true), zstd.WithEncoderConcurrency(2), zstd.WithEncoderDictRaw(eventDictID, eventDict))
+	c.event, err = encoder(zstd.SpeedFastest, zstd.WithEncoderDictRaw(eventDictID, eventDict))
 	must(err)
 	c.unpack, err = zstd.NewReader(nil, zstd.WithDecoderConcurrency(2), zstd.WithDecoderDictRaw(jsonDictID, jsonDict),
 		zstd.WithDecoderDictRaw(eventDictID, eventDict))

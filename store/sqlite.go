@@ -108,7 +108,7 @@ func (s *Store) openSQLiteWriter(ctx context.Context, path string) error {
 	if err != nil {
 		return err
 	}
-	tx := &Tx{conn: conn, d: s.d, stmts: map[string]*sql.Stmt{}}
+	tx := &Tx{conn: conn, d: s.d, stmts: map[string]*statement{}}
 	s.onClose(func() error {
 		var errs []error
 		for _, st := range tx.stmts {

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"fmt"
@@ -18,7 +19,7 @@ import (
 type Tx struct {
 	conn  *sql.Conn
 	d     dialect
-	stmts map[string]*sql.Stmt // kept for the life of the connection; nil: the driver keeps them
+	stmts map[string]*statement // kept for the life of the connection; nil: the driver keeps them
 	after []func()
 }
 
@@ -84,16 +85,17 @@ func (tx *Tx) run(ctx context.Context, begin string, fn func(tx *Tx) error) (err
 }
 
 // stmt gives the prepared statement where the driver keeps none.
-func (tx *Tx) stmt(ctx context.Context, query string) (*sql.Stmt, error) {
+func (tx *Tx) stmt(ctx context.Context, query string) (*statement, error) {
 	if st, ok := tx.stmts[query]; ok {
 		return st, nil
 	}
-	st, err := tx.conn.PrepareContext(ctx, tx.d.sql(query))
+	text, order := positional(tx.d.sql(query))
+	st, err := tx.conn.PrepareContext(ctx, text)
 	if err != nil {
 		return nil, err
 	}
-	tx.stmts[query] = st
-	return st, nil
+	tx.stmts[query] = &statement{st, order}
+	return tx.stmts[query], nil
 }
 
 // Exec runs a statement and tells how many rows it touched.
@@ -103,9 +105,9 @@ func (tx *Tx) Exec(ctx context.Context, query string, args ...any) (int64, error
 	if tx.stmts == nil {
 		res, err = tx.conn.ExecContext(ctx, tx.d.sql(query), args...)
 	} else {
-		var st *sql.Stmt
+		var st *statement
 		if st, err = tx.stmt(ctx, query); err == nil {
-			res, err = st.ExecContext(ctx, args...)
+			res, err = st.ExecContext(ctx, st.args(args)...)
 		}
 	}
 	if err != nil {
@@ -123,14 +125,14 @@ func (tx *Tx) Query(ctx context.Context, query string, args ...any) (*sql.Rows, 
 	if err != nil {
 		return nil, err
 	}
-	return st.QueryContext(ctx, args...)
+	return st.QueryContext(ctx, st.args(args)...)
 }
 
 // QueryRow runs a query for one row.
 func (tx *Tx) QueryRow(ctx context.Context, query string, args ...any) *sql.Row {
 	if tx.stmts != nil {
 		if st, err := tx.stmt(ctx, query); err == nil {
-			return st.QueryRowContext(ctx, args...)
+			return st.QueryRowContext(ctx, st.args(args)...)
 		}
 	}
 	return tx.conn.QueryRowContext(ctx, tx.d.sql(query), args...)
@@ -138,7 +140,8 @@ func (tx *Tx) QueryRow(ctx context.Context, query string, args ...any) *sql.Row 
 
 // ExecMany runs one statement for each list of arguments, in order, and tells
 // how many rows each touched. Where the database is far away all of them
-// travel together.
+// travel together; where it is not, each is short, and the context is looked at
+// between them: the driver would start a goroutine for each to watch it.
 func (tx *Tx) ExecMany(ctx context.Context, query string, rows [][]any) ([]int64, error) {
 	touched := make([]int64, len(rows))
 	if tx.stmts == nil {
@@ -150,8 +153,8 @@ func (tx *Tx) ExecMany(ctx context.Context, query string, rows [][]any) ([]int64
 		return touched, err
 	}
 	for i, args := range rows {
-		n, err := tx.Exec(ctx, query, args...)
-		if err != nil {
+		n, err := tx.Exec(context.WithoutCancel(ctx), query, args...)
+		if err = cmp.Or(err, ctx.Err()); err != nil {
 			return nil, err
 		}
 		touched[i] = n
@@ -227,8 +230,8 @@ func (tx *Tx) QueryMany(ctx context.Context, query string, rows [][]any, scan fu
 		})
 	}
 	for i, args := range rows {
-		got, err := tx.Query(ctx, query, args...)
-		if err != nil {
+		got, err := tx.Query(context.WithoutCancel(ctx), query, args...)
+		if err = cmp.Or(err, ctx.Err()); err != nil {
 			return err
 		}
 		if err := each(got, func(sc Scan) error { return scan(i, sc) }); err != nil {
