@@ -35,6 +35,8 @@ type writer struct {
 	done chan struct{}
 	stop chan struct{} // closed when the daemon stops: no more long pauses
 	end  func()        // no more attempts
+
+	batch []written // being gathered or recorded; its room is used again
 }
 
 func (d *Daemon) startWriter(ctx context.Context) *writer {
@@ -78,27 +80,28 @@ func (w *writer) run(ctx context.Context) {
 		if !ok {
 			return
 		}
-		w.record(ctx, w.gather(first))
+		w.gather(first)
+		w.record(ctx, w.batch)
+		clear(w.batch[:cap(w.batch)])
 	}
 }
 
 // gather collects what arrives within batchWait.
-func (w *writer) gather(first written) []written {
-	batch := []written{first}
+func (w *writer) gather(first written) {
+	w.batch = append(w.batch[:0], first)
 	timer := time.NewTimer(batchWait)
 	defer timer.Stop()
-	for len(batch) < batchSize {
+	for len(w.batch) < batchSize {
 		select {
 		case r, ok := <-w.in:
 			if !ok {
-				return batch
+				return
 			}
-			batch = append(batch, r)
+			w.batch = append(w.batch, r)
 		case <-timer.C:
-			return batch
+			return
 		}
 	}
-	return batch
 }
 
 // record writes a batch, again and again until it is written. Only when the
