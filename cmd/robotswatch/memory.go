@@ -11,7 +11,7 @@ import (
 // for each site (its place while a configuration is loaded, its certificate
 // chain). SQLite's caches, some 40 MiB, are not in it.
 const (
-	memoryBase    = 64 << 20
+	memoryBase    = 88 << 20
 	memoryPerLook = 64 << 10
 	memoryPerSite = 48
 )
