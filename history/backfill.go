@@ -56,6 +56,7 @@ type Summary struct {
 	Rewritten  int64 // sites of which something new was told
 	Runs       int64 // of answers, of those sites
 	Changes    int64 // of those sites
+	Untidy     error // why the store was not put in order; everything is recorded all the same
 }
 
 // Options of Run.
@@ -88,9 +89,7 @@ func Run(ctx context.Context, source Source, o Options) (sum Summary, err error)
 		return sum, fmt.Errorf("backfill: %w", err)
 	}
 	if sum.Rewritten > 0 {
-		if err := o.Store.Compact(ctx, sum.Changes); err != nil {
-			return sum, fmt.Errorf("backfill: %w", err)
-		}
+		sum.Untidy = o.Store.Compact(ctx, sum.Changes)
 	}
 	return sum, nil
 }

@@ -269,7 +269,8 @@ const compactShare = 4
 
 // Compact implements history.Store. What comes site by site leaves the pages of
 // what is kept in order of time two thirds full, so a SQLite file that consists
-// to a good part of it is written anew, unless a daemon is at work on it.
+// to a good part of it is written anew, unless a daemon is at work on it. The
+// copy is made in a file for that time, since it may be larger than memory.
 func (s *Store) Compact(ctx context.Context, changes int64) error {
 	if s.d.name != sqliteDialect.name {
 		return nil
@@ -296,7 +297,15 @@ func (s *Store) Compact(ctx context.Context, changes int64) error {
 		return fmt.Errorf("compact: %w", err)
 	}
 	defer release()
-	if _, err := tx.conn.ExecContext(ctx, "VACUUM"); err != nil {
+	for _, st := range []string{"PRAGMA temp_store = FILE", "VACUUM"} {
+		if _, err = tx.conn.ExecContext(ctx, st); err != nil {
+			break
+		}
+	}
+	if _, e := tx.conn.ExecContext(context.WithoutCancel(ctx), "PRAGMA temp_store = MEMORY"); err == nil {
+		err = e
+	}
+	if err != nil {
 		return fmt.Errorf("compact: %w", err)
 	}
 	return nil

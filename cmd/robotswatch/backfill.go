@@ -109,6 +109,9 @@ func (a *app) backfill(ctx context.Context, source history.Source, o history.Opt
 	if err = errors.Join(err, list.err); err != nil {
 		return err
 	}
+	if sum.Untidy != nil {
+		log.Warn("everything is recorded, but the store could not be put in order and takes more room than it has to", "error", sum.Untidy)
+	}
 	return a.printBackfill(sum)
 }
 

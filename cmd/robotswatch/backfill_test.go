@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"os"
 	"path/filepath"
 	"strings"
@@ -46,5 +47,36 @@ func TestBackfillThenAskThePast(t *testing.T) {
 	}
 	if code, out, stderr = runApp(t, "", "--config", cfg, "sites", "--format", "csv"); code != exitOK || strings.Contains(out, "example.com") || !strings.Contains(out, "example.org") {
 		t.Errorf("exit code %d, want the configured site only\n%s%s", code, out, stderr)
+	}
+}
+
+// What is recorded is recorded, also where the file cannot be put in order: for
+// want of room, or, as here, because of a damaged page.
+func TestBackfillIsDoneAlsoWhereTheStoreStaysUntidy(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "test.db")
+	cfg := writeFile(t, "[store]\nurl = \"sqlite:"+path+"\"\n")
+	if code, out, stderr := runApp(t, "", "--config", cfg, "store", "migrate"); code != exitOK {
+		t.Fatalf("exit code %d\n%s%s", code, out, stderr)
+	}
+	raw := openRaw(t, "sqlite", path)
+	if _, err := raw.ExecContext(t.Context(), "CREATE TABLE notes (x); INSERT INTO notes VALUES ('a note'); PRAGMA wal_checkpoint(TRUNCATE)"); err != nil {
+		t.Fatal(err)
+	}
+	file, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const page = 4096
+	file[bytes.Index(file, []byte("a note"))/page*page] = 0xff
+	keepFile(t, path, file)
+	code, out, stderr := runApp(t, captures, "--config", cfg, "backfill", "jsonl", "-")
+	if code != exitOK || !strings.Contains(out, "3  captures read") {
+		t.Fatalf("exit code %d\n%s%s", code, out, stderr)
+	}
+	if !containsAll(stderr, []string{"everything is recorded", "could not be put in order", "malformed"}) {
+		t.Errorf("the reason is not told: %s", stderr)
+	}
+	if code, out, stderr = runApp(t, "", "--config", cfg, "changes"); code != exitOK || !strings.Contains(out, "GPTBot now blocked") {
+		t.Errorf("exit code %d\n%s%s", code, out, stderr)
 	}
 }
