@@ -49,34 +49,53 @@ func get(url string) int {
 // patience of tests for something that must happen; others may be at work.
 const patience = 30 * time.Second
 
-// baseTree is a Debian with systemd and nothing else, made once and kept
-// under the user's cache directory. ROBOTSWATCH_SUITE names its release.
+// baseTree is a Debian with systemd and nothing else. ROBOTSWATCH_SUITE names
+// its release.
 func baseTree(t *testing.T) string {
+	t.Helper()
+	return madeOnce(t, "systemd", func(suite, tree string) {
+		run(t, "debootstrap", "--variant=minbase", "--include=systemd,systemd-sysv,dbus,ca-certificates", suite, tree)
+	})
+}
+
+// treeWith is the base tree with more of Debian's packages.
+func treeWith(t *testing.T, name string, packages ...string) string {
+	t.Helper()
+	base := baseTree(t)
+	return madeOnce(t, name, func(_, tree string) {
+		run(t, "cp", "-a", "--reflink=auto", base, tree)
+		run(t, "chroot", tree, "sh", "-c", "apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "+strings.Join(packages, " "))
+	})
+}
+
+// madeOnce is a tree that is made once and kept under the user's cache
+// directory.
+func madeOnce(t *testing.T, name string, fill func(suite, tree string)) string {
 	t.Helper()
 	cache, err := os.UserCacheDir()
 	if err != nil {
 		t.Fatal(err)
 	}
 	suite := cmp.Or(os.Getenv("ROBOTSWATCH_SUITE"), "bookworm")
-	base := filepath.Join(cache, "robotswatch", "debian-"+suite+"-systemd")
-	if _, err := os.Stat(base); err == nil {
-		return base
+	kept := filepath.Join(cache, "robotswatch", "debian-"+suite+"-"+name)
+	if _, err := os.Stat(kept); err == nil {
+		return kept
 	}
-	if err := os.MkdirAll(filepath.Dir(base), 0o755); err != nil {
+	if err := os.MkdirAll(filepath.Dir(kept), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	made, err := os.MkdirTemp(filepath.Dir(base), ".making-")
+	made, err := os.MkdirTemp(filepath.Dir(kept), ".making-")
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { os.RemoveAll(made) })
 	tree := filepath.Join(made, "tree")
 	t.Log("making a Debian, which takes some minutes")
-	run(t, "debootstrap", "--variant=minbase", "--include=systemd,systemd-sysv,dbus,ca-certificates", suite, tree)
-	if err := os.Rename(tree, base); err != nil && !errors.Is(err, os.ErrExist) {
+	fill(suite, tree)
+	if err := os.Rename(tree, kept); err != nil && !errors.Is(err, os.ErrExist) {
 		t.Fatal(err)
 	}
-	return base
+	return kept
 }
 
 // machine is a Debian of its own with a running systemd.
@@ -85,10 +104,11 @@ type machine struct {
 	root   string
 	leader string // process id of its systemd, as seen from here
 	self   string
+	slow   time.Duration // how many times as slow as this one it is
 }
 
-// boot starts a copy of the base tree, without a network.
-func boot(t *testing.T) *machine {
+// boot starts a copy of a tree, without a network.
+func boot(t *testing.T, tree string) *machine {
 	t.Helper()
 	if os.Geteuid() != 0 {
 		t.Fatal("make package-test needs root: it starts a Debian")
@@ -97,8 +117,8 @@ func boot(t *testing.T) *machine {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m := &machine{t: t, root: filepath.Join(t.TempDir(), "root"), self: self}
-	run(t, "cp", "-a", "--reflink=auto", baseTree(t), m.root)
+	m := &machine{t: t, root: filepath.Join(t.TempDir(), "root"), self: self, slow: 1}
+	run(t, "cp", "-a", "--reflink=auto", tree, m.root)
 	// /etc/machine-id is made anew at the first start.
 	if err := os.Remove(m.root + "/etc/machine-id"); err != nil && !errors.Is(err, os.ErrNotExist) {
 		t.Fatal(err)
@@ -139,7 +159,7 @@ func boot(t *testing.T) *machine {
 
 func (m *machine) await(what string, holds func() bool) {
 	m.t.Helper()
-	for late := time.Now().Add(patience); !holds(); time.Sleep(50 * time.Millisecond) { // another system, which has no other way to tell
+	for late := time.Now().Add(m.slow * patience); !holds(); time.Sleep(50 * time.Millisecond) { // another system, which has no other way to tell
 		if time.Now().After(late) {
 			log, _ := m.try("journalctl", "--no-pager", "-n", "20", "-u", "robotswatch*")
 			m.t.Fatalf("it never came true: %s\n%s", what, log)
@@ -149,9 +169,9 @@ func (m *machine) await(what string, holds func() bool) {
 
 // try runs a command in the machine.
 func (m *machine) try(args ...string) (string, error) {
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := context.WithTimeout(context.Background(), m.slow*patience)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, "nsenter", append([]string{"--target", m.leader, "--mount", "--uts", "--ipc", "--net", "--pid", "--root", "--wd=/"}, args...)...)
+	cmd := exec.CommandContext(ctx, "nsenter", append([]string{"--target", m.leader, "--mount", "--uts", "--ipc", "--net", "--pid", "--root", "--wd"}, args...)...)
 	cmd.WaitDelay = time.Second // what it left behind may hold its output
 	cmd.Env = []string{"PATH=/usr/sbin:/usr/bin:/sbin:/bin", "DEBIAN_FRONTEND=noninteractive", "LC_ALL=C.UTF-8"}
 	out, err := cmd.CombinedOutput()

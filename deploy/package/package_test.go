@@ -1,8 +1,8 @@
 //go:build system
 
 // Package package_test looks at the packages and lives with them on a Debian
-// with a running systemd: make package-test. It needs root, debootstrap and
-// systemd-nspawn.
+// with a running systemd: make package-test. It needs root, and of Debian
+// debootstrap, systemd-container, qemu-system-x86 and qemu-user-static.
 package package_test
 
 import (

@@ -11,7 +11,7 @@ import (
 	"regexp"
 	"runtime"
 	"strings"
-	"sync/atomic"
+	"sync"
 	"syscall"
 	"testing"
 )
@@ -22,20 +22,24 @@ const asTown = "ROBOTSWATCH_TEST_TOWN"
 
 const townAddress = "127.0.0.1:8080"
 
-// town has a robots.txt that keeps GPTBot out once it was told to.
+// town has a robots.txt that keeps out whom it was told to.
 func town() int {
-	var closed atomic.Bool
+	var mu sync.Mutex
+	text := "User-agent: *\nDisallow: /private/\n"
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /robots.txt", func(w http.ResponseWriter, _ *http.Request) {
-		text := "User-agent: *\nDisallow: /private/\n"
-		if closed.Load() {
-			text += "\nUser-agent: GPTBot\nDisallow: /\n"
-		}
+		mu.Lock()
+		defer mu.Unlock()
 		_, _ = io.WriteString(w, text)
 	})
-	mux.HandleFunc("GET /close", func(http.ResponseWriter, *http.Request) { closed.Store(true) })
+	mux.HandleFunc("GET /ban/{agent}", func(_ http.ResponseWriter, r *http.Request) {
+		mu.Lock()
+		defer mu.Unlock()
+		text += "\nUser-agent: " + r.PathValue("agent") + "\nDisallow: /\n"
+	})
 	mux.HandleFunc("POST /services/", func(w http.ResponseWriter, r *http.Request) {
-		_, _ = io.Copy(os.Stdout, r.Body)
+		body, _ := io.ReadAll(r.Body)
+		_, _ = os.Stdout.Write(append(body, '\n')) // a message is a line
 		_, _ = io.WriteString(w, "ok")
 	})
 	if err := http.ListenAndServe(townAddress, mux); err != nil {
@@ -47,7 +51,7 @@ func town() int {
 // TestAStrangersHour does what docs/getting-started.md says, in its order, on
 // a fresh Debian, and sees the alert that it promises.
 func TestAStrangersHour(t *testing.T) {
-	m := boot(t)
+	m := boot(t, baseTree(t))
 	slack := filepath.Join(t.TempDir(), "slack")
 	m.build(slack)
 	run(t, "cp", packages(t, "*_"+runtime.GOARCH+".deb")[0], m.root+"/root/robotswatch.deb")
@@ -79,9 +83,7 @@ func TestAStrangersHour(t *testing.T) {
 		body, _ := m.page(home + "/api/v1/access?site=http://" + townAddress + "&agent=GPTBot&path=/x")
 		return strings.Contains(body, `"allowed":true`)
 	})
-	if _, ok := m.page("http://" + townAddress + "/close"); !ok {
-		t.Fatal("the site cannot be changed")
-	}
+	m.ban("GPTBot")
 	m.await("the alert is in Slack", func() bool { return strings.Contains(read(t, slack), "GPTBot now blocked") })
 }
 
@@ -124,6 +126,14 @@ func (m *machine) build(slack string) {
 		_ = cmd.Wait() // it was killed
 	})
 	m.await("the town is there", func() bool { _, ok := m.page("http://" + townAddress + "/robots.txt"); return ok })
+}
+
+// ban has the town's robots.txt keep out an agent.
+func (m *machine) ban(agent string) {
+	m.t.Helper()
+	if _, ok := m.page("http://" + townAddress + "/ban/" + agent); !ok {
+		m.t.Fatal("the site cannot be changed")
+	}
 }
 
 func read(t *testing.T, path string) string {

@@ -21,7 +21,7 @@ const (
 // TestLifeOfThePackage installs, reloads, kills, upgrades, removes and purges
 // the package where systemd runs.
 func TestLifeOfThePackage(t *testing.T) {
-	m := boot(t)
+	m := boot(t, baseTree(t))
 	t.Log(strings.SplitN(m.do("systemctl", "--version"), "\n", 2)[0])
 	now := packages(t, "*_"+runtime.GOARCH+".deb")[0]
 	for name, file := range map[string]string{"now.deb": now, "before.deb": earlier(t, now)} {
