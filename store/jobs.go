@@ -8,56 +8,131 @@ import (
 	"time"
 )
 
-// jobLease is how long a job may take; then it is stopped, and another daemon
-// may begin it.
-const jobLease = time.Hour
+// A job is leased for jobLease, and again each jobRenew while it runs: it may
+// take as long as it needs, and where its daemon died another one begins it
+// soon.
+const (
+	jobLease = time.Minute
+	jobRenew = 15 * time.Second
+)
+
+// errJobLost ends a run whose lease could not be renewed in time: another
+// daemon may have begun the job.
+var errJobLost = errors.New("its lease ran out: this daemon, or the store, stood still")
 
 // Once runs a job unless one of all daemons on the store ran it less than a
 // period ago, or runs it just now. The period counts from the beginning of a
-// run that succeeded; one that failed, or whose daemon died, is tried again by
-// whoever calls next (after an hour at most).
+// run that succeeded; one that failed is tried again by whoever calls next, one
+// whose daemon died by whoever calls after jobLease, or at once where the
+// store has one daemon only.
 func (s *Store) Once(ctx context.Context, name string, now time.Time, period time.Duration, run func(ctx context.Context) error) (ran bool, err error) {
-	began, ok, err := s.beginJob(ctx, name, now, period)
-	if err != nil {
-		return false, fmt.Errorf("job %s: %w", name, err)
+	j := job{store: s, name: name, now: now, started: time.Now()}
+	if ok, err := j.begin(ctx, period); err != nil || !ok {
+		return false, j.failed(err)
 	}
-	if !ok {
-		return false, nil
+	leased, lose := context.WithCancelCause(ctx)
+	kept := make(chan struct{})
+	go func() {
+		defer close(kept)
+		j.keep(leased, lose)
+	}()
+	err = run(leased)
+	if lost := context.Cause(leased); errors.Is(lost, errJobLost) {
+		err = errors.Join(lost, err)
 	}
-	limited, cancel := context.WithTimeout(ctx, jobLease)
-	defer cancel()
-	failed := run(limited)
-	done := began
-	if failed != nil {
-		done = 0
-	}
+	lose(nil)
+	<-kept
 	// The lease is given back also when ctx has ended.
-	err = s.Write(context.WithoutCancel(ctx), func(tx *Tx) error {
-		_, err := tx.Exec(ctx, "UPDATE jobs SET lease_until = 0, done_at = CASE WHEN CAST($2 AS BIGINT) = 0 THEN done_at ELSE CAST($2 AS BIGINT) END WHERE name = $1",
-			name, done)
-		return err
-	})
-	if err = errors.Join(failed, err); err != nil {
-		return true, fmt.Errorf("job %s: %w", name, err)
-	}
-	return true, nil
+	return true, j.failed(errors.Join(err, j.end(context.WithoutCancel(ctx), err == nil)))
 }
 
-// beginJob takes the lease of a job and gives the time, by the clock that
-// decides, in milliseconds.
-func (s *Store) beginJob(ctx context.Context, name string, now time.Time, period time.Duration) (began int64, ok bool, err error) {
-	err = s.Write(ctx, func(tx *Tx) error {
+// job is one run.
+type job struct {
+	store   *Store
+	name    string
+	now     time.Time // when it began, by the caller's clock
+	started time.Time // the same moment, to measure from
+	began   int64     // the same by the clock that decides, in milliseconds
+	until   int64     // the end of the lease by that clock: it tells whose the lease is
+}
+
+func (j *job) failed(err error) error {
+	if err != nil {
+		return fmt.Errorf("job %s: %w", j.name, err)
+	}
+	return nil
+}
+
+// clock is the caller's time, for where that decides.
+func (j *job) clock() any { return j.store.clock(j.now.Add(time.Since(j.started))) }
+
+// begin takes the lease if the job is due.
+func (j *job) begin(ctx context.Context, period time.Duration) (ok bool, err error) {
+	err = j.store.Write(ctx, func(tx *Tx) error {
 		err := tx.QueryRow(ctx, `INSERT INTO jobs (name, lease_until) VALUES ($1, COALESCE(CAST($2 AS BIGINT), {{now}}) + CAST($3 AS BIGINT))
 			ON CONFLICT (name) DO UPDATE SET lease_until = excluded.lease_until
 			WHERE jobs.lease_until <= COALESCE(CAST($2 AS BIGINT), {{now}})
 				AND jobs.done_at <= COALESCE(CAST($2 AS BIGINT), {{now}}) - CAST($4 AS BIGINT)
-			RETURNING lease_until - CAST($3 AS BIGINT)`,
-			name, s.clock(now), jobLease.Milliseconds(), period.Milliseconds()).Scan(&began)
+			RETURNING lease_until`,
+			j.name, j.store.clock(j.now), jobLease.Milliseconds(), period.Milliseconds()).Scan(&j.until)
 		ok = err == nil
 		if errors.Is(err, sql.ErrNoRows) {
 			return nil
 		}
 		return err
 	})
-	return began, ok, err
+	j.began = j.until - jobLease.Milliseconds()
+	return ok, err
+}
+
+// keep renews the lease until ctx ends, and loses it when it is another's or
+// could not be renewed for too long.
+func (j *job) keep(ctx context.Context, lose context.CancelCauseFunc) {
+	tick := time.NewTicker(jobRenew)
+	defer tick.Stop()
+	renewed := j.started
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		at := time.Now()
+		switch mine, err := j.renew(ctx); {
+		case err == nil && !mine, err != nil && time.Since(renewed) >= jobLease:
+			lose(errJobLost)
+			return
+		case err == nil:
+			renewed = at
+		}
+	}
+}
+
+func (j *job) renew(ctx context.Context) (mine bool, err error) {
+	err = j.store.Write(ctx, func(tx *Tx) error {
+		var until int64
+		err := tx.QueryRow(ctx, `UPDATE jobs SET lease_until = COALESCE(CAST($2 AS BIGINT), {{now}}) + CAST($3 AS BIGINT)
+			WHERE name = $1 AND lease_until = $4 RETURNING lease_until`, j.name, j.clock(), jobLease.Milliseconds(), j.until).Scan(&until)
+		if errors.Is(err, sql.ErrNoRows) {
+			return nil
+		}
+		if err == nil {
+			j.until, mine = until, true
+		}
+		return err
+	})
+	return mine, err
+}
+
+// end gives the lease back, if it is still this run's.
+func (j *job) end(ctx context.Context, succeeded bool) error {
+	done := j.began
+	if !succeeded {
+		done = 0
+	}
+	return j.store.Write(ctx, func(tx *Tx) error {
+		_, err := tx.Exec(ctx, `UPDATE jobs SET lease_until = 0, done_at = CASE WHEN CAST($2 AS BIGINT) = 0 THEN done_at ELSE CAST($2 AS BIGINT) END
+			WHERE name = $1 AND lease_until = $3`, j.name, done, j.until)
+		return err
+	})
 }

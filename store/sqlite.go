@@ -66,10 +66,14 @@ func (s *Store) openSQLite(ctx context.Context, path string) error {
 // reads: claims take those first, and no daemon holds more.
 const freedAtOnce = 20_000
 
-// freeLeases takes back what a daemon that was killed had leased: the file is
-// this daemon's alone, so nobody else can be at it. After a long stop all sites
-// are due, and it reads the first of them only; other leases run out.
+// freeLeases takes back what a daemon that was killed had leased, jobs and
+// sites: the file is this daemon's alone, so nobody else can be at it. After a
+// long stop all sites are due, and it reads the first of them only; other
+// leases run out.
 func (s *Store) freeLeases(ctx context.Context) error {
+	if _, err := s.exec(ctx, "UPDATE jobs SET lease_until = 0 WHERE lease_until > 0"); err != nil {
+		return err
+	}
 	_, err := s.exec(ctx, `UPDATE sites SET lease_until = 0, lease_token = lease_token + 1 WHERE lease_until > 0 AND id IN
 		(SELECT id FROM sites WHERE active = 1 AND next_check_at <= $1 ORDER BY next_check_at LIMIT $2)`, toMillis(time.Now()), freedAtOnce)
 	return err

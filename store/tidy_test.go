@@ -1,12 +1,8 @@
 package store
 
 import (
-	"context"
-	"errors"
 	"fmt"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 )
@@ -99,59 +95,4 @@ func TestTidyGivesPagesBack(t *testing.T) {
 	if n := count(t, s, "PRAGMA freelist_count"); n > vacuumFrom {
 		t.Errorf("%d free pages are left", n)
 	}
-}
-
-func TestOnceRunsOnceForAllDaemons(t *testing.T) {
-	onBoth(t, func(t *testing.T, url string) {
-		var runs atomic.Int64
-		var wg sync.WaitGroup
-		var stores []*Store
-		for range 4 {
-			s := open(t, url)
-			stores = append(stores, s)
-			wg.Go(func() {
-				if _, err := s.Once(t.Context(), "digest", t0, time.Hour, func(context.Context) error { runs.Add(1); return nil }); err != nil {
-					t.Error(err)
-				}
-			})
-		}
-		wg.Wait()
-		if runs.Load() != 1 {
-			t.Fatalf("ran %d times", runs.Load())
-		}
-		s := stores[0]
-		once := func(at time.Time, err error) bool {
-			ran, got := s.Once(t.Context(), "digest", at, time.Hour, func(context.Context) error { return err })
-			if !errors.Is(got, err) {
-				t.Errorf("at %s: %v", at, got)
-			}
-			return ran
-		}
-		if once(t0.Add(59*time.Minute), nil) {
-			t.Error("ran again within the period")
-		}
-		failed := errors.New("no luck")
-		if !once(t0.Add(time.Hour), failed) || !once(t0.Add(time.Hour), nil) {
-			t.Error("not tried again after a failure")
-		}
-		if once(t0.Add(time.Hour), nil) {
-			t.Error("ran again after a success")
-		}
-	})
-}
-
-func TestAJobWhoseDaemonDiedIsTriedAgain(t *testing.T) {
-	onBoth(t, func(t *testing.T, url string) {
-		s := open(t, url)
-		if _, ok, err := s.beginJob(t.Context(), "tidy", t0, time.Hour); err != nil || !ok {
-			t.Fatal(ok, err)
-		}
-		run := func(context.Context) error { return nil }
-		if ran, err := s.Once(t.Context(), "tidy", t0.Add(jobLease-time.Millisecond), 0, run); err != nil || ran {
-			t.Errorf("ran beside another: %v, %v", ran, err)
-		}
-		if ran, err := s.Once(t.Context(), "tidy", t0.Add(jobLease), 0, run); err != nil || !ran {
-			t.Errorf("not tried again: %v, %v", ran, err)
-		}
-	})
 }

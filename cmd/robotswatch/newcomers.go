@@ -10,9 +10,11 @@ import (
 )
 
 const (
-	// pastPeriod is how often a daemon asks whether agents are new on the list:
-	// they are when it starts, and later when another daemon gave up.
+	// pastPeriod is how often a daemon asks whether agents are new on the list,
+	// and pastRetry how soon after another daemon was at it, which may have
+	// been killed, or after a failure.
 	pastPeriod = 15 * time.Minute
+	pastRetry  = 30 * time.Second
 	// pastPause bounds how long it rests between two pages of sites; it rests
 	// as long as it worked.
 	pastPause = 2 * time.Second
@@ -22,11 +24,9 @@ const (
 // configuration, beside the looks, on one of all daemons, until the context
 // ends.
 func (d *daemon) learnPast(ctx context.Context, e *engine) {
-	tick := time.NewTicker(pastPeriod)
-	defer tick.Stop()
 	for {
 		began := time.Now()
-		_, err := d.store.Once(ctx, "past of agents", d.store.Now(), 0, func(ctx context.Context) error {
+		ran, err := d.store.Once(ctx, "past of agents", d.store.Now(), 0, func(ctx context.Context) error {
 			watched, err := d.watchedAnywhere(ctx, e)
 			if err != nil {
 				return err
@@ -43,12 +43,14 @@ func (d *daemon) learnPast(ctx context.Context, e *engine) {
 			return err
 		})
 		if err != nil && ctx.Err() == nil {
-			d.log.Error("cannot compute the past of new agents; trying again later", "error", err, "in", pastPeriod)
+			d.log.Error("cannot compute the past of new agents; trying again later", "error", err, "in", pastRetry)
 		}
-		select {
-		case <-ctx.Done():
+		again := pastPeriod
+		if !ran || err != nil {
+			again = pastRetry
+		}
+		if pause(ctx, again) != nil {
 			return
-		case <-tick.C:
 		}
 	}
 }
@@ -77,8 +79,10 @@ func (d *daemon) watchedAnywhere(ctx context.Context, e *engine) ([]string, erro
 }
 
 // rest waits as long as the work took.
-func rest(ctx context.Context, worked time.Duration) error {
-	t := time.NewTimer(min(worked, pastPause))
+func rest(ctx context.Context, worked time.Duration) error { return pause(ctx, min(worked, pastPause)) }
+
+func pause(ctx context.Context, d time.Duration) error {
+	t := time.NewTimer(d)
 	defer t.Stop()
 	select {
 	case <-ctx.Done():

@@ -1,10 +1,14 @@
 package main
 
 import (
+	"database/sql"
 	"encoding/json"
 	"net/http"
+	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
+	"time"
 
 	"github.com/robotswatch/robotswatch/internal/simweb"
 	"github.com/robotswatch/robotswatch/watcher"
@@ -45,6 +49,34 @@ func TestAnAgentThatIsAddedGetsItsPast(t *testing.T) {
 	out, err := program(t, s.dir, nil, "--config", "config.toml", "replay", "--write").CombinedOutput()
 	if err != nil || !strings.HasPrefix(string(out), "Nothing differs: 1 change is as it would be told today") {
 		t.Errorf("replay: %v\n%s", err, out)
+	}
+	p.stop()
+}
+
+// TestThePastOfANewAgentGoesOnAfterAKill: a daemon that was killed while it
+// computed it does not wait for itself after its restart.
+func TestThePastOfANewAgentGoesOnAfterAKill(t *testing.T) {
+	t.Parallel()
+	s := newStage(t)
+	s.configure(s.sites("a.example"), "[agents]\nwatch = [\"GPTBot\"]\n")
+	p := start(t, s.dir).ready()
+	eventually(t, "a.example is known", func() bool { return s.web.Stats("a.example").Requests > 1 })
+	p.signal(syscall.SIGKILL)
+	p.end()
+	db, err := sql.Open("sqlite", filepath.Join(s.dir, "test.db"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	now := time.Now()
+	if _, err := db.Exec("UPDATE jobs SET lease_until = ? WHERE name = 'past of agents'", now.Add(time.Minute).UnixMilli()); err != nil {
+		t.Fatal(err)
+	}
+	s.configure(s.sites("a.example"), "[agents]\nwatch = [\"GPTBot\", \"NewBot\"]\n")
+	p = start(t, s.dir).ready()
+	p.says("the past of new agents is known", "newbot")
+	if took := time.Since(now); took > 30*time.Second {
+		t.Errorf("it took %s", took)
 	}
 	p.stop()
 }
