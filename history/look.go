@@ -40,8 +40,12 @@ func (l *look) compare(o *look) int {
 			revisits = 1
 		}
 	}
-	return cmp.Or(l.out.At.Compare(o.out.At), revisits, cmp.Compare(l.out.Status, o.out.Status),
+	found := cmp.Or(l.out.At.Compare(o.out.At), revisits, cmp.Compare(l.out.Status, o.out.Status),
 		bytes.Compare(l.hash[:], o.hash[:]), cmp.Compare(l.out.Reason, o.out.Reason), cmp.Compare(l.digest, o.digest))
+	if found != 0 {
+		return found
+	}
+	return bytes.Compare(o.append(nil, false), l.append(nil, false)) // one that says more comes first
 }
 
 // Flags of a look as it is spilled.
