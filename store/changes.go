@@ -33,40 +33,39 @@ func (s *Store) ChangeByID(ctx context.Context, id string) (watcher.Change, erro
 	return s.decoded.change(&r)
 }
 
-// Changes gives one page of the changes that a filter selects, newest first.
+// Changes gives the changes that a filter selects, newest first: all of them,
+// or the first f.Limit, however long that takes.
 func (s *Store) Changes(ctx context.Context, f watcher.ChangeFilter) ([]watcher.Change, error) {
-	var page []watcher.Change
+	var list []watcher.Change
 	for c, err := range s.WalkChanges(ctx, f) {
 		if err != nil {
 			return nil, err
 		}
-		page = append(page, c)
+		list = append(list, c)
 	}
-	return page, nil
+	return list, nil
 }
 
-// WalkChanges walks the changes that a filter selects, newest first, reading a
-// page at a time. After an error it ends. Where one of the conditions is met by
-// few changes, only these are read.
+// WalkChanges walks the same, reading a page at a time. After an error it ends.
 func (s *Store) WalkChanges(ctx context.Context, f watcher.ChangeFilter) iter.Seq2[watcher.Change, error] {
 	return func(yield func(watcher.Change, error) bool) {
 		left := f.Limit
-		c, err := s.changeConditions(ctx, f)
+		q, err := s.changeConditions(ctx, f)
 		if err != nil {
 			yield(watcher.Change{}, fmt.Errorf("changes: %w", err))
 			return
 		}
 		for {
-			size := pageSize
+			f.Limit = pageSize
 			if left > 0 {
-				size = min(size, left)
+				f.Limit = min(pageSize, left)
 			}
-			page, err := s.changesPage(ctx, c, f.Before, size)
+			page, err := s.changePage(ctx, f, q)
 			if err != nil {
 				yield(watcher.Change{}, fmt.Errorf("changes: %w", err))
 				return
 			}
-			for _, c := range page {
+			for _, c := range page.Changes {
 				if !yield(c, nil) {
 					return
 				}
@@ -74,29 +73,95 @@ func (s *Store) WalkChanges(ctx context.Context, f watcher.ChangeFilter) iter.Se
 					return
 				}
 			}
-			if len(page) < size {
+			if page.Next == "" {
 				return
 			}
-			f.Before = page[len(page)-1].ID
+			f.Before = page.Next
 		}
 	}
+}
+
+// ChangePage gives one page of the changes that a filter selects, newest
+// first: up to f.Limit, which must be positive. It takes bounded work: a page
+// may be short, or empty, and not the last. Where one of the conditions is met
+// by few changes, only these are read.
+func (s *Store) ChangePage(ctx context.Context, f watcher.ChangeFilter) (watcher.ChangePage, error) {
+	var page watcher.ChangePage
+	q, err := s.changeConditions(ctx, f)
+	if err == nil {
+		page, err = s.changePage(ctx, f, q)
+	}
+	if err != nil {
+		return watcher.ChangePage{}, fmt.Errorf("changes: %w", err)
+	}
+	return page, nil
 }
 
 // noKey is not less than any key of a change.
 var noKey = bytes.Repeat([]byte{0xff}, len(ulid.ULID{}))
 
-func (s *Store) changesPage(ctx context.Context, c where, before string, size int) (page []watcher.Change, err error) {
-	key := noKey
-	if before != "" {
+func (s *Store) changePage(ctx context.Context, f watcher.ChangeFilter, q changeQuery) (page watcher.ChangePage, err error) {
+	before := noKey
+	if f.Before != "" {
 		var ok bool
-		if key, ok = changeKey(before); !ok {
-			return nil, nil // nothing lies before what never was
+		if before, ok = changeKey(f.Before); !ok {
+			return page, nil // nothing lies before what never was
 		}
 	}
+	if until := idBound(f.Until); !f.Until.IsZero() && bytes.Compare(until, before) < 0 {
+		before = until
+	}
+	if q.few {
+		page.Changes, err = s.changesBetween(ctx, q.where, nil, before, f.Limit+1)
+	} else {
+		page, err = s.walkChanges(ctx, f, q, before)
+	}
+	if len(page.Changes) > f.Limit {
+		page.Changes = page.Changes[:f.Limit]
+		page.Next = page.Changes[f.Limit-1].ID
+	}
+	return page, err
+}
+
+// walkChanges looks along the changes before a key, at all that come, until it
+// has one more than the page takes or has looked at enough.
+func (s *Store) walkChanges(ctx context.Context, f watcher.ChangeFilter, q changeQuery, before []byte) (page watcher.ChangePage, err error) {
+	chunk := min(f.Limit+1, s.effort.changes) // the next ones may do
+	for looked := 0; looked < s.effort.changes; chunk = min(walkChunk, s.effort.changes-looked) {
+		along := q.along
+		along.parts, along.args = slices.Clone(along.parts), slices.Clone(along.args)
+		along.add("changes.id < %s", before)
+		var from []byte
+		err := s.QueryRow(ctx, "SELECT id FROM changes WHERE "+along.sql()+
+			fmt.Sprintf(" ORDER BY changes.id DESC LIMIT 1 OFFSET %d", chunk-1), along.args...).Scan(&from)
+		if errors.Is(err, sql.ErrNoRows) {
+			from, err = nil, nil // fewer are left
+		}
+		if err != nil {
+			return page, err
+		}
+		some, err := s.changesBetween(ctx, q.where, from, before, f.Limit+1-len(page.Changes))
+		page.Changes = append(page.Changes, some...)
+		if err != nil || len(page.Changes) > f.Limit || from == nil || !f.Since.IsZero() && bytes.Compare(from, idBound(f.Since)) <= 0 {
+			page.Next = ""
+			return page, err
+		}
+		looked += chunk
+		before, page.Next = from, ulid.ULID(from).String()
+	}
+	return page, nil
+}
+
+// changesBetween reads up to a limit of changes, the newest first, whose keys
+// are in [from, before); from is nil for all before.
+func (s *Store) changesBetween(ctx context.Context, c where, from, before []byte, limit int) ([]watcher.Change, error) {
 	c.parts, c.args = slices.Clone(c.parts), slices.Clone(c.args)
-	c.add("changes.id < %s", key)
+	if from != nil {
+		c.add("changes.id >= %s", from)
+	}
+	c.add("changes.id < %s", before)
 	return s.queryChanges(ctx, s.decoded.change, "SELECT "+changeColumns+" FROM changes WHERE "+c.sql()+
-		fmt.Sprintf(" ORDER BY changes.id DESC LIMIT %d", size), c.args...)
+		fmt.Sprintf(" ORDER BY changes.id DESC LIMIT %d", limit), c.args...)
 }
 
 // queryChanges runs a query whose columns are changeColumns.
@@ -124,16 +189,24 @@ const fewChanges = 2000
 // tagPlaces is over how many places the few sites of a tag may be spread.
 const tagPlaces = 1000
 
-// changeConditions is a filter as SQL over changes. Each condition that has an
+// changeQuery is a filter as SQL over changes.
+type changeQuery struct {
+	where
+	along where // of the conditions that which an index has in order of keys
+	few   bool  // the conditions name the few changes that can meet them
+}
+
+// changeConditions is the query of a filter. Each condition that has an
 // index is tried for whether few changes meet it; all others are written so
 // that no index is used: a database without statistics would take it, and sort
 // a million changes.
-func (s *Store) changeConditions(ctx context.Context, f watcher.ChangeFilter) (where, error) {
-	var c where
+func (s *Store) changeConditions(ctx context.Context, f watcher.ChangeFilter) (changeQuery, error) {
+	var c changeQuery
 	var indexed []where // conditions with an index, over changes i
 	if f.Site != "" {
-		// Always few, and in order in the index.
-		c.add("changes.site_id = (SELECT id FROM sites WHERE origin = %s)", f.Site)
+		// In order in the index, and nearly always few.
+		c.along = condition("changes.site_id = (SELECT id FROM sites WHERE origin = %s)", f.Site)
+		c.where = c.along
 	}
 	if f.Agent != "" {
 		set := joinSet([]string{strings.ToLower(f.Agent)})
@@ -185,7 +258,9 @@ func (s *Store) changeConditions(ctx context.Context, f watcher.ChangeFilter) (w
 	if f.Site != "" {
 		return c, nil
 	}
-	return s.narrow(ctx, c, indexed)
+	few, err := s.narrow(ctx, &c.where, indexed)
+	c.few = few
+	return c, err
 }
 
 // touching selects the changes i that touch an agent; changes_agents has no
@@ -202,13 +277,13 @@ func condition(text string, v any) (c where) {
 
 // narrow adds the ids of the changes that meet the rarest of the indexed
 // conditions, where these are few.
-func (s *Store) narrow(ctx context.Context, c where, indexed []where) (where, error) {
+func (s *Store) narrow(ctx context.Context, c *where, indexed []where) (few bool, err error) {
 	var rarest [][]byte
 	found := false
 	for _, by := range indexed {
 		ids, err := s.changeIDs(ctx, by)
 		if err != nil {
-			return c, err
+			return false, err
 		}
 		if len(ids) <= fewChanges && (!found || len(ids) < len(rarest)) {
 			rarest, found = ids, true
@@ -220,7 +295,7 @@ func (s *Store) narrow(ctx context.Context, c where, indexed []where) (where, er
 	case found:
 		c.inKeys("changes.id", rarest)
 	}
-	return c, nil
+	return found, nil
 }
 
 // changeIDs gives the changes that meet an indexed condition, or one more than

@@ -75,24 +75,90 @@ func TestChangesByFilter(t *testing.T) {
 					want = append(want, c.ID)
 				}
 			}
-			f.Limit = 300
-			var got []string
-			for {
-				page, err := s.Changes(t.Context(), f)
-				if err != nil {
-					t.Fatal(err)
-				}
-				for _, c := range page {
-					got = append(got, c.ID)
-				}
-				if len(page) < f.Limit {
-					break
-				}
-				f.Before = page[len(page)-1].ID
+			whole, err := s.Changes(t.Context(), f)
+			if err != nil {
+				t.Fatal(err)
 			}
-			if !slices.Equal(got, want) {
+			if got := idsOf(whole); !slices.Equal(got, want) {
 				t.Errorf("%+v: %d changes, want %d", f, len(got), len(want))
 			}
+			f.Limit = 300
+			for _, look := range []int{usualEffort().changes, 2500, 301, 100} {
+				s.effort.changes = look
+				if got, pages := allChangePages(t, s, f); !slices.Equal(got, want) {
+					t.Errorf("%+v in %d pages that look at %d: %d changes, want %d", f, pages, look, len(got), len(want))
+				}
+			}
+			s.effort = usualEffort()
+		}
+	})
+}
+
+// allChangePages turns the pages of a filter to the last; short ones may be
+// among them, but none that stands still.
+func allChangePages(t *testing.T, s *Store, f watcher.ChangeFilter) (ids []string, pages int) {
+	t.Helper()
+	for {
+		page, err := s.ChangePage(t.Context(), f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(page.Changes) > f.Limit || f.Before != "" && page.Next >= f.Before {
+			t.Fatalf("%+v: %d changes, next %q", f, len(page.Changes), page.Next)
+		}
+		ids = append(ids, idsOf(page.Changes)...)
+		if pages++; page.Next == "" {
+			return ids, pages
+		}
+		f.Before = page.Next
+	}
+}
+
+func idsOf(list []watcher.Change) (ids []string) {
+	for _, c := range list {
+		ids = append(ids, c.ID)
+	}
+	return ids
+}
+
+// A page looks at no more changes than its limit: what comes after is for the
+// next one, and that begins where this one ended.
+func TestAPageOfChangesLooksAtSoMany(t *testing.T) {
+	onBoth(t, func(t *testing.T, url string) {
+		s := open(t, url)
+		resync(t, s, siteConfigs(1))
+		const look, behind = 50, 10
+		for i := range look + 1 + behind {
+			now := t0.Add(time.Duration(i) * 7 * time.Hour)
+			r := unchanged(claim(t, s, now, 1)[0], now)
+			change(&r, fmt.Sprint(i))
+			r.Changes[0].Change.Severity = watcher.Info
+			if i == behind { // of all look+1 newer ones none is critical
+				r.Changes[0].Change.Severity = watcher.Critical
+			}
+			record(t, s, r)
+		}
+		all, err := s.Changes(t.Context(), watcher.ChangeFilter{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		rare := all[look]
+		if rare.Severity != watcher.Critical {
+			t.Fatalf("the rare change is another one: %+v", rare)
+		}
+		s.effort.changes = look
+		f := watcher.ChangeFilter{Severity: watcher.Critical, Limit: 10}
+		page, err := s.ChangePage(t.Context(), f)
+		if err != nil || len(page.Changes) != 0 || page.Next != all[look-1].ID {
+			t.Errorf("it is one too far: %d changes, next %s (%v), want %s", len(page.Changes), page.Next, err, all[look-1].ID)
+		}
+		f.Before = page.Next
+		if page, err = s.ChangePage(t.Context(), f); err != nil || len(page.Changes) != 1 || page.Changes[0].ID != rare.ID || page.Next != "" {
+			t.Errorf("the next page: %d changes, next %q (%v)", len(page.Changes), page.Next, err)
+		}
+		f.Before = all[0].ID
+		if page, err = s.ChangePage(t.Context(), f); err != nil || len(page.Changes) != 1 || page.Next != rare.ID {
+			t.Errorf("it is the last that is looked at: %d changes, next %q (%v)", len(page.Changes), page.Next, err)
 		}
 	})
 }

@@ -178,3 +178,23 @@ func BenchmarkFind(b *testing.B) {
 		}
 	})
 }
+
+// Names that were read ahead are what a search looks through, together with
+// those that came since.
+func TestNamesAreReadAheadOfASearch(t *testing.T) {
+	onBoth(t, func(t *testing.T, url string) {
+		s := open(t, url)
+		resync(t, s, siteConfigs(3))
+		if err := s.LoadNames(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if text := string(s.names.text); strings.Count(text, "\n") != 3 {
+			t.Errorf("read ahead: %q", text)
+		}
+		resync(t, s, siteConfigs(12))
+		found, err := s.Sites(t.Context(), watcher.SiteFilter{Search: "site1", Limit: 10})
+		if err != nil || len(found) != 3 { // 1, 10 and 11
+			t.Errorf("%d sites, %v", len(found), err)
+		}
+	})
+}

@@ -19,13 +19,23 @@ const (
 
 // names holds the origins of all sites, for the one question that no index
 // answers in both databases: which contain a text. A million take about 30 MB,
-// from the first such question on, and are searched in milliseconds; an index
+// from LoadNames or the first such question on, and are searched in
+// milliseconds; an index
 // of parts would cost each site several times its name on disk, and every new
 // site the writing of it.
 type names struct {
 	mu   sync.Mutex // held while names are loaded, so that one caller loads
 	text []byte     // origins in order, a line each; replaced, never changed
 	last int64      // the greatest id among them
+}
+
+// LoadNames reads the names of all sites ahead of the first search for a part
+// of one, which would wait for that: a second or two for a million.
+func (s *Store) LoadNames(ctx context.Context) error {
+	if _, err := s.names.load(ctx, s); err != nil {
+		return fmt.Errorf("names of sites: %w", err)
+	}
+	return nil
 }
 
 // load gives the names as they are now.

@@ -17,7 +17,7 @@ import (
 // order of origin.
 const walkChunk = 2000
 
-// effort bounds the work for one page of sites.
+// effort bounds the work for one page of sites, or of changes.
 type effort struct {
 	// gather is how many sites are picked by an index and sorted rather than
 	// looked for in order of origin.
@@ -27,9 +27,14 @@ type effort struct {
 	look int
 	// hits is the same for names that contain a text: each costs a lookup.
 	hits int
+	// changes is how many changes are looked at, where many meet each of the
+	// conditions.
+	changes int
 }
 
-func usualEffort() effort { return effort{gather: 5000, look: 20_000, hits: 10_000} }
+func usualEffort() effort {
+	return effort{gather: 5000, look: 20_000, hits: 10_000, changes: 20_000}
+}
 
 // Sites gives the active sites that a filter selects, in order of origin; all
 // of them, or the first f.Limit, however long that takes.

@@ -48,6 +48,12 @@ type ChangeFilter struct {
 	Cosmetic bool   // include kind cosmetic when Kinds is empty
 }
 
+// ChangePage is some of the changes that a filter selects.
+type ChangePage struct {
+	Changes []Change
+	Next    string // ChangeFilter.Before of what follows; "" at the end
+}
+
 // Tally counts sites by what holds for an agent.
 type Tally struct {
 	Agent  string

@@ -55,7 +55,7 @@ func (s *Server) apiChanges(api huma.API) {
 		Summary: "Changes, newest first",
 	}, func(ctx context.Context, in *changesInput) (*listOutput[changeRow], error) {
 		f := watcher.ChangeFilter{Agent: in.Agent, Tag: in.Tag, Kinds: in.Kind, Severity: in.Severity,
-			Since: in.Since.Time, Until: in.Until.Time, Before: in.Cursor, Limit: in.Limit + 1}
+			Since: in.Since.Time, Until: in.Until.Time, Before: in.Cursor, Limit: in.Limit}
 		if err := changeCursor(in.Cursor); err != nil {
 			return nil, err
 		}
@@ -69,13 +69,15 @@ func (s *Server) apiChanges(api huma.API) {
 			}
 			f.Site = site.Origin
 		}
-		changes, err := s.deps.Store.Changes(ctx, f)
+		page, err := s.deps.Store.ChangePage(ctx, f)
 		if err != nil {
 			return nil, err
 		}
-		return listOf(changes, in.Limit,
-			func(c watcher.Change) string { return c.ID },
-			func(c watcher.Change) changeRow { return changeRow{s.linked(c)} }), nil
+		out := &listOutput[changeRow]{Body: list[changeRow]{Data: make([]changeRow, len(page.Changes)), NextCursor: page.Next}}
+		for i, c := range page.Changes {
+			out.Body.Data[i] = changeRow{s.linked(c)}
+		}
+		return out, nil
 	})
 	operation(s, api, huma.Operation{
 		OperationID: "get-change", Method: http.MethodGet, Path: "/changes/{id}", Tags: []string{"changes"},

@@ -58,9 +58,9 @@ func (s *Server) feed(w http.ResponseWriter, r *http.Request) {
 	}
 	if err == nil {
 		f.Limit = feedEntries
-		var changes []watcher.Change
-		if changes, err = s.deps.Store.Changes(r.Context(), f); err == nil {
-			s.writeFeed(w, r, changes)
+		var page watcher.ChangePage
+		if page, err = s.deps.Store.ChangePage(r.Context(), f); err == nil {
+			s.writeFeed(w, r, page.Changes)
 			return
 		}
 	}

@@ -154,7 +154,7 @@ func (s *Server) agentNumbers(r *http.Request, p *agentPage, days []dayTally) er
 
 // moves lists the latest blocks of an agent and their reversals.
 func (s *Server) moves(ctx context.Context, token string) ([]movedSite, error) {
-	changes, err := s.deps.Store.Changes(ctx, watcher.ChangeFilter{Agent: token, Kinds: []watcher.Kind{watcher.KindAccess}, Limit: agentChanges})
+	changes, err := s.latest(ctx, watcher.ChangeFilter{Agent: token, Kinds: []watcher.Kind{watcher.KindAccess}, Limit: agentChanges})
 	if err != nil {
 		return nil, err
 	}

@@ -23,6 +23,7 @@ type changesPage struct {
 	Changes                        []watcher.Change
 	Feed, CSV                      string
 	Pager                          pager
+	Short                          bool // more were looked at than is shown, and there are more
 }
 
 func kinds() []watcher.Kind {
@@ -78,22 +79,17 @@ func (s *Server) changesPage(r *http.Request) (view, error) {
 	if err != nil {
 		return view{}, err
 	}
-	f.Limit = pageEntries + 1
-	changes, err := s.deps.Store.Changes(r.Context(), f)
+	f.Limit = pageEntries
+	page, err := s.deps.Store.ChangePage(r.Context(), f)
 	if err != nil {
 		return view{}, err
-	}
-	next := ""
-	if len(changes) > pageEntries {
-		changes = changes[:pageEntries]
-		next = changes[pageEntries-1].ID
 	}
 	q := r.URL.Query()
 	p := changesPage{
 		Site: displayHost(f.Site), Agent: f.Agent, Tag: f.Tag, Since: dateOf(f.Since), Until: dateOf(f.Until), Agents: s.tokens(),
 		Kinds:      options(q.Get("kind"), "", "any", "access", "access", "state", "state", "signal", "preference", "crawl_delay", "crawl delay", "sitemap", "sitemap", "cosmetic", "cosmetic"),
 		Severities: options(q.Get("severity"), "", "info", "warning", "warning", "critical", "critical"),
-		Heading:    "Latest changes", Changes: changes, Pager: s.pageLinks(r, next),
+		Heading:    "Latest changes", Changes: page.Changes, Pager: s.pageLinks(r, page.Next), Short: page.Next != "" && len(page.Changes) < pageEntries,
 	}
 	filters := url.Values{}
 	for _, k := range []string{"site", "agent", "tag", "kind", "severity", "since", "until"} {

@@ -99,8 +99,8 @@ func (s *Server) overview(r *http.Request) (view, error) {
 	p.Cards = s.overviewCards(days)
 	p.Trend = categoryTrend(days)
 	p.Matrix = s.matrix(live, watched)
-	if p.Changes, err = s.deps.Store.Changes(ctx, watcher.ChangeFilter{Limit: overviewChanges}); err != nil {
-		return view{}, fmt.Errorf("changes: %w", err)
+	if p.Changes, err = s.latest(ctx, watcher.ChangeFilter{Limit: overviewChanges}); err != nil {
+		return view{}, err
 	}
 	if p.Attention, err = s.attention(ctx, live); err != nil {
 		return view{}, err

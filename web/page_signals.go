@@ -47,9 +47,9 @@ func (s *Server) signalsPage(r *http.Request) (view, error) {
 	for _, c := range list[:len(list)-p.More] {
 		p.Rows = append(p.Rows, s.signalRow(c, now, month, tag))
 	}
-	p.Changes, err = s.deps.Store.Changes(ctx, watcher.ChangeFilter{Kinds: []watcher.Kind{watcher.KindSignal}, Tag: tag, Limit: signalChanges})
+	p.Changes, err = s.latest(ctx, watcher.ChangeFilter{Kinds: []watcher.Kind{watcher.KindSignal}, Tag: tag, Limit: signalChanges})
 	if err != nil {
-		return view{}, fmt.Errorf("changes: %w", err)
+		return view{}, err
 	}
 	return view{Name: "signals", Title: "Preferences", Section: "/signals", Chart: true, Feed: "?kind=signal", Data: p}, nil
 }

@@ -81,7 +81,7 @@ func (s *Server) sitePage(r *http.Request) (view, error) {
 	if p.Access, err = s.accessGroups(site, text); err != nil {
 		return view{}, err
 	}
-	if p.Changes, err = s.deps.Store.Changes(ctx, watcher.ChangeFilter{Site: site.Origin, Limit: siteChanges}); err != nil {
+	if p.Changes, err = s.latest(ctx, watcher.ChangeFilter{Site: site.Origin, Limit: siteChanges}); err != nil {
 		return view{}, err
 	}
 	if err := s.timeline(r, &p); err != nil {

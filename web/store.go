@@ -64,8 +64,9 @@ type CountStore interface {
 // ChangeStore reads events and what became of them.
 type ChangeStore interface {
 	ChangeByID(ctx context.Context, id string) (watcher.Change, error)
-	// Changes is a page of events, newest first.
-	Changes(ctx context.Context, f watcher.ChangeFilter) ([]watcher.Change, error)
+	// ChangePage is a page of up to f.Limit events, newest first. It may be
+	// short, or empty, and not the last: the work for a page is bounded.
+	ChangePage(ctx context.Context, f watcher.ChangeFilter) (watcher.ChangePage, error)
 	// Owed lists up to limit deliveries that are dead, or pending, oldest
 	// first.
 	Owed(ctx context.Context, status notify.Status, limit int) ([]notify.Delivery, error)

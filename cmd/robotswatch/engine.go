@@ -112,6 +112,11 @@ func (d *daemon) run(ctx context.Context, e *engine) error {
 	wg.Go(func() { d.store.TidyUp(ctx, e.cfg.Store.Retention, d.log) })
 	wg.Go(func() { witnessHeads(ctx, d.store, d.log) })
 	wg.Go(func() { d.learnPast(ctx, e) })
+	wg.Go(func() {
+		if err := d.store.LoadNames(ctx); err != nil && ctx.Err() == nil {
+			d.log.Warn("the first search will take longer", "error", err)
+		}
+	})
 	if h := e.cfg.Heartbeat; h.URL.IsSet() {
 		wg.Go(func() {
 			heart{
