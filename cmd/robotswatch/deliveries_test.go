@@ -219,3 +219,12 @@ api_url = %q
 		t.Errorf("exit %d, %q", code, stderr)
 	}
 }
+
+func TestNotifyTestSaysWhatAllowsAnAddress(t *testing.T) {
+	config := filepath.Join(t.TempDir(), "config.toml")
+	keepFile(t, config, []byte("[[sites]]\nurl = \"https://example.com\"\n"+hook("near", "http://127.0.0.1:1/")))
+	code, out, _ := runApp(t, "", "--config", config, "notify", "test")
+	if code != exitAnswer || !strings.Contains(out, "loopback; allow_private_networks = true in this receiver allows it") {
+		t.Errorf("exit %d, %s", code, out)
+	}
+}

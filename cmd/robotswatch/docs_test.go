@@ -16,6 +16,7 @@ import (
 var elsewhere = []struct{ begins, why string }{
 	{"sudo ", "changes the machine: make package-test runs it in a Debian of its own"},
 	{"systemctl ", "needs systemd: make package-test does the same"},
+	{"curl http://127.0.0.1:9090/", "needs Prometheus: make package-test runs it there too"},
 	{"make ", "takes minutes; that there is such a target is looked at"},
 	{"go test ", "takes minutes; that there is such a test is looked at"},
 	{"git clone ", "needs the internet"},

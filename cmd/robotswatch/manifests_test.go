@@ -20,7 +20,7 @@ import (
 // know, as far as we use them.
 var (
 	composeFields = fields(`
-services.NAME.: image command build.context build.dockerfile read_only cap_drop security_opt volumes ports environment.GF_AUTH_ANONYMOUS_ENABLED
+services.NAME.: image command build.context build.dockerfile read_only cap_drop security_opt volumes ports restart stop_grace_period environment.GF_AUTH_ANONYMOUS_ENABLED
 volumes.: robotswatch`)
 	kubernetesFields = map[string][]string{
 		"ConfigMap": fields(`: apiVersion kind metadata.name data.config.toml`),
@@ -31,6 +31,7 @@ spec.: serviceName replicas selector.matchLabels.app
 spec.template.metadata.: labels.app annotations.prometheus.io/scrape annotations.prometheus.io/port
 spec.template.spec.securityContext.: runAsNonRoot runAsUser runAsGroup fsGroup seccompProfile.type
 spec.template.spec.containers.: name image args ports.name ports.containerPort
+spec.template.spec.containers.startupProbe.: httpGet.path httpGet.port failureThreshold
 spec.template.spec.containers.readinessProbe.: httpGet.path httpGet.port
 spec.template.spec.containers.livenessProbe.: httpGet.path httpGet.port periodSeconds failureThreshold
 spec.template.spec.containers.resources.: requests.cpu requests.memory limits.memory

@@ -2,11 +2,13 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"text/tabwriter"
 	"time"
 
+	"github.com/robotswatch/robotswatch/netpolicy"
 	"github.com/robotswatch/robotswatch/notify"
 	"github.com/spf13/cobra"
 )
@@ -64,6 +66,9 @@ func (a *app) notifyTest(ctx context.Context, name string) error {
 		result, err := sendTest(ctx, t, links)
 		if err != nil {
 			failed, result = true, "failed: "+err.Error()
+			if refused := (*netpolicy.RefusedError)(nil); errors.As(err, &refused) {
+				result += "; allow_private_networks = true in this receiver allows it"
+			}
 		}
 		fmt.Fprintf(tw, "%s\t%s\t%s\n", t.Config.Name, t.Config.Type, result)
 	}

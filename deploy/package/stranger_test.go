@@ -49,9 +49,9 @@ func town() int {
 }
 
 // TestAStrangersHour does what docs/getting-started.md says, in its order, on
-// a fresh Debian, and sees the alert that it promises.
+// a fresh Debian, and sees the alerts that it promises.
 func TestAStrangersHour(t *testing.T) {
-	m := boot(t, baseTree(t))
+	m := boot(t, treeWith(t, "prometheus", "prometheus"))
 	slack := filepath.Join(t.TempDir(), "slack")
 	m.build(slack)
 	run(t, "cp", packages(t, "*_"+runtime.GOARCH+".deb")[0], m.root+"/root/robotswatch.deb")
@@ -60,7 +60,7 @@ func TestAStrangersHour(t *testing.T) {
 		t.Fatal(err)
 	}
 	config := ""
-	for _, block := range regexp.MustCompile("(?s)```(sh|toml)\n(.*?)```").FindAllStringSubmatch(string(text), -1) {
+	for _, block := range regexp.MustCompile("(?s)```(sh|toml|yaml)\n(.*?)```").FindAllStringSubmatch(string(text), -1) {
 		// The internet has moved into the machine, and time runs faster.
 		said := strings.NewReplacer(
 			"https://hooks.slack.com", "http://"+townAddress, "https://example.com", "http://"+townAddress,
@@ -69,15 +69,21 @@ func TestAStrangersHour(t *testing.T) {
 			"[fetch]\n", "[schedule]\ndefault = \"@every 1s\"\n[fetch]\nallow_private_networks = true\n",
 			"type = \"slack\"\n", "type = \"slack\"\nallow_private_networks = true\ngroup_wait = \"1s\"\n",
 		).Replace(block[2])
-		if block[1] == "toml" {
+		switch block[1] {
+		case "toml":
 			config += said + "\n"
 			m.write("/etc/robotswatch/config.toml", config)
+			continue
+		case "yaml":
+			m.write("/etc/prometheus/prometheus.yml", "global: {scrape_interval: 1s, evaluation_interval: 1s}\n"+said)
+			m.do("sed", "-i", "s/for: 5m/for: 1s/", "/etc/prometheus/robotswatch.yml")
 			continue
 		}
 		for line := range strings.Lines(said) {
 			m.follow(strings.TrimSpace(line))
 		}
 	}
+	m.await("it runs again", func() bool { _, ok := m.page(home + "/-/ready"); return ok })
 	m.await("the test message is in Slack", func() bool { return strings.Contains(read(t, slack), "can reach you") })
 	m.await("the site is known", func() bool {
 		body, _ := m.page(home + "/api/v1/access?site=http://" + townAddress + "&agent=GPTBot&path=/x")
@@ -92,6 +98,13 @@ func (m *machine) follow(line string) {
 	m.t.Helper()
 	switch {
 	case line == "", strings.HasPrefix(line, "make "):
+	case strings.HasPrefix(line, "sudo apt-get install "): // without a network: it is there
+		m.do("dpkg", "--status", strings.TrimPrefix(line, "sudo apt-get install "))
+	case strings.HasSuffix(line, "/api/v1/alerts"):
+		m.await("the alert fires", func() bool {
+			body, _ := m.page(strings.TrimPrefix(line, "curl "))
+			return strings.Contains(body, `"alertname":"RobotswatchDown"`) && strings.Contains(body, `"state":"firing"`)
+		})
 	case strings.HasPrefix(line, "curl "):
 		url := strings.Trim(strings.Fields(line)[1], "'")
 		if body, ok := m.page(url); !ok {
