@@ -1,6 +1,7 @@
 package history_test
 
 import (
+	"errors"
 	"io"
 	"os"
 	"path/filepath"
@@ -49,7 +50,7 @@ func TestManyHostsOverYears(t *testing.T) {
 		}
 	}
 	sum, err := history.Run(t.Context(), source, o)
-	if err != nil {
+	if err = errors.Join(err, sum.Untidy); err != nil {
 		t.Fatal(err)
 	}
 	took := time.Since(began)

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"iter"
 	"path/filepath"
 	"slices"
@@ -111,7 +112,7 @@ func backfillWith(t testing.TB, o history.Options, lines ...line) history.Summar
 		t.Fatal(err)
 	}
 	sum, err := history.Run(t.Context(), source, o)
-	if err != nil {
+	if err = errors.Join(err, sum.Untidy); err != nil {
 		t.Fatal(err)
 	}
 	return sum

@@ -85,8 +85,8 @@ func backfillChild(t *testing.T, db, input string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := history.Run(t.Context(), source, options(t, s)); err != nil {
-		t.Fatal(err)
+	if sum, err := history.Run(t.Context(), source, options(t, s)); err != nil || sum.Untidy != nil {
+		t.Fatal(err, sum.Untidy)
 	}
 }
 
