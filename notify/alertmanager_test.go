@@ -116,8 +116,7 @@ func (a *alertmanager) wantFiring(want ...string) {
 }
 
 func (a *alertmanager) config() notify.ReceiverConfig {
-	return notify.ReceiverConfig{Name: "am", Type: notify.TypeAlertmanager, MinSeverity: watcher.Critical,
-		Alertmanager: notify.AlertmanagerConfig{URL: secret.New(a.URL)}}
+	return notify.ReceiverConfig{Name: "am", To: notify.AlertmanagerConfig{URL: secret.New(a.URL)}, MinSeverity: watcher.Critical}
 }
 
 func TestAlertmanagerShowsAndResolves(t *testing.T) {

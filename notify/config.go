@@ -8,16 +8,6 @@ import (
 	"github.com/robotswatch/robotswatch/watcher"
 )
 
-// Types of receivers.
-const (
-	TypeSlack        = "slack"
-	TypeWebhook      = "webhook"
-	TypeShoutrrr     = "shoutrrr"
-	TypeLog          = "log"
-	TypeExec         = "exec"
-	TypeAlertmanager = "alertmanager"
-)
-
 // Mode says when a receiver gets its messages.
 type Mode string
 
@@ -36,7 +26,7 @@ const (
 // ReceiverConfig says what one receiver wants and how it is reached.
 type ReceiverConfig struct {
 	Name string
-	Type string
+	To   Way
 
 	Mode        Mode          // "" is Immediate
 	GroupWait   time.Duration // 0 sends at once
@@ -55,13 +45,18 @@ type ReceiverConfig struct {
 	States      []fetch.State    // state before or after is one of these
 
 	AllowPrivate bool // it may be on a local network
-
-	Slack        SlackConfig
-	Webhook      WebhookConfig
-	Shoutrrr     ShoutrrrConfig
-	Exec         ExecConfig
-	Alertmanager AlertmanagerConfig
 }
+
+// Way is how a receiver is reached, which also says what it is: SlackConfig,
+// WebhookConfig, ShoutrrrConfig, ExecConfig, AlertmanagerConfig or LogConfig.
+type Way interface{ way() }
+
+func (SlackConfig) way()        {}
+func (WebhookConfig) way()      {}
+func (ShoutrrrConfig) way()     {}
+func (ExecConfig) way()         {}
+func (AlertmanagerConfig) way() {}
+func (LogConfig) way()          {}
 
 // SlackConfig reaches a channel by incoming webhook, or by token and channel.
 type SlackConfig struct {
@@ -95,13 +90,23 @@ type AlertmanagerConfig struct {
 	URL secret.Value
 }
 
+// LogConfig is the log of the daemon.
+type LogConfig struct{}
+
 // scope says how many changes one message tells.
 func (c ReceiverConfig) scope() scope {
-	switch c.Type {
-	case TypeWebhook, TypeExec, TypeAlertmanager:
+	switch c.To.(type) {
+	case WebhookConfig, ExecConfig, AlertmanagerConfig:
 		return eachChange
 	}
 	return eachGroup
+}
+
+// stateful reports whether the receiver shows what is the case, not what
+// happened.
+func (c ReceiverConfig) stateful() bool {
+	_, ok := c.To.(AlertmanagerConfig)
+	return ok
 }
 
 type scope int

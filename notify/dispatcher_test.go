@@ -15,11 +15,11 @@ import (
 )
 
 func people(name string) notify.ReceiverConfig {
-	return notify.ReceiverConfig{Name: name, Type: notify.TypeLog, GroupWait: 30 * time.Second}
+	return notify.ReceiverConfig{Name: name, To: notify.LogConfig{}, GroupWait: 30 * time.Second}
 }
 
 func machine(name string) notify.ReceiverConfig {
-	return notify.ReceiverConfig{Name: name, Type: notify.TypeWebhook}
+	return notify.ReceiverConfig{Name: name, To: notify.WebhookConfig{}}
 }
 
 func TestChangesThatSayTheSameAreOneMessage(t *testing.T) {
@@ -145,7 +145,7 @@ func TestStoppingLetsASendUnderWayFinish(t *testing.T) {
 
 func TestOrderWithinASiteSurvivesFailures(t *testing.T) {
 	for _, config := range []notify.ReceiverConfig{machine("r"), people("r")} {
-		t.Run(config.Type, func(t *testing.T) {
+		t.Run(fmt.Sprintf("%T", config.To), func(t *testing.T) {
 			simulate(t, func(t *testing.T) {
 				w := newWorld(t, 3)
 				box := &inbox{}
@@ -197,7 +197,7 @@ func TestMaxAge(t *testing.T) {
 	}{{limit - 2*time.Hour, changes}, {limit + time.Hour, 0}} {
 		for _, config := range []notify.ReceiverConfig{machine("r"), people("r")} {
 			config.MaxAge = limit
-			t.Run(fmt.Sprint(tc.away, config.Type), func(t *testing.T) {
+			t.Run(fmt.Sprintf("%s %T", tc.away, config.To), func(t *testing.T) {
 				simulate(t, func(t *testing.T) {
 					w := newWorld(t, changes)
 					back := time.Now().Add(tc.away)

@@ -13,7 +13,7 @@ import (
 )
 
 func execConfig(command ...string) notify.ReceiverConfig {
-	return notify.ReceiverConfig{Name: "exec", Type: notify.TypeExec, Exec: notify.ExecConfig{Command: command}}
+	return notify.ReceiverConfig{Name: "exec", To: notify.ExecConfig{Command: command}}
 }
 
 func TestExecGetsTheEventOnStdin(t *testing.T) {

@@ -33,7 +33,7 @@ func (w *worker) alerts(ctx context.Context, c watcher.Change, m Message) ([]Ale
 
 // mustRefresh reports whether the alerts that go on are to be sent again.
 func (w *worker) mustRefresh(now time.Time) bool {
-	return w.cfg.Type == TypeAlertmanager && now.Sub(w.fresh) >= alertRefresh && !now.Before(w.pause)
+	return w.cfg.stateful() && now.Sub(w.fresh) >= alertRefresh && !now.Before(w.pause)
 }
 
 // refresh sends all alerts that go on, page by page, and ends those whose

@@ -37,22 +37,22 @@ func newSender(c ReceiverConfig, m Means) (Sender, error) {
 	policy := m.Policy
 	policy.AllowPrivate = policy.AllowPrivate || c.AllowPrivate
 	client := netpolicy.Client(policy, timeout)
-	switch c.Type {
-	case TypeSlack:
-		return NewSlack(c.Slack, client, m.Bodies, m.Links)
-	case TypeWebhook:
-		return NewWebhook(c.Webhook, client)
-	case TypeShoutrrr:
-		return NewShoutrrr(c.Shoutrrr, policy)
-	case TypeExec:
-		return NewExec(c.Exec)
-	case TypeAlertmanager:
+	switch to := c.To.(type) {
+	case SlackConfig:
+		return NewSlack(to, client, m.Bodies, m.Links)
+	case WebhookConfig:
+		return NewWebhook(to, client)
+	case ShoutrrrConfig:
+		return NewShoutrrr(to, policy)
+	case ExecConfig:
+		return NewExec(to)
+	case AlertmanagerConfig:
 		if c.Mode == Digest {
 			return nil, errors.New("an alertmanager shows what is the case: mode digest is not for it")
 		}
-		return NewAlertmanager(c.Alertmanager, client)
-	case TypeLog:
+		return NewAlertmanager(to, client)
+	case LogConfig:
 		return NewLog(m.Log.With("receiver", c.Name)), nil
 	}
-	return nil, fmt.Errorf("unknown type %q; allowed are alertmanager, exec, log, shoutrrr, slack, webhook", c.Type)
+	return nil, fmt.Errorf("nothing says how it is reached (%T)", c.To)
 }

@@ -43,7 +43,7 @@ func NewRouter(receivers []ReceiverConfig, cat *agents.Catalogue) (*Router, erro
 	for _, c := range receivers {
 		rt := route{
 			name:     c.Name,
-			stateful: c.Type == TypeAlertmanager,
+			stateful: c.stateful(),
 			kinds:    c.Kinds,
 			states:   c.States,
 		}

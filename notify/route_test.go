@@ -72,8 +72,8 @@ func TestRoute(t *testing.T) {
 		{"state after", ReceiverConfig{States: []fetch.State{fetch.Unreachable}}, stateChange("https://a.example", fetch.Policy, fetch.Unreachable), true},
 		{"state before", ReceiverConfig{States: []fetch.State{fetch.Unreachable}}, stateChange("https://a.example", fetch.Unreachable, fetch.Policy), true},
 		{"other state", ReceiverConfig{States: []fetch.State{fetch.Denied}}, stateChange("https://a.example", fetch.Unreachable, fetch.Policy), false},
-		{"end of an outage, critical only", ReceiverConfig{MinSeverity: watcher.Critical, Type: TypeLog}, stateChange("https://a.example", fetch.Unreachable, fetch.Policy), false},
-		{"end of an outage, where it is shown until then", ReceiverConfig{MinSeverity: watcher.Critical, Type: TypeAlertmanager}, stateChange("https://a.example", fetch.Unreachable, fetch.Policy), true},
+		{"end of an outage, critical only", ReceiverConfig{MinSeverity: watcher.Critical, To: LogConfig{}}, stateChange("https://a.example", fetch.Unreachable, fetch.Policy), false},
+		{"end of an outage, where it is shown until then", ReceiverConfig{MinSeverity: watcher.Critical, To: AlertmanagerConfig{}}, stateChange("https://a.example", fetch.Unreachable, fetch.Policy), true},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			tc.config.Name = "r"

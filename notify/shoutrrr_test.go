@@ -10,11 +10,11 @@ import (
 )
 
 func shoutrrrTo(urls ...string) notify.ReceiverConfig {
-	c := notify.ReceiverConfig{Name: "sh", Type: notify.TypeShoutrrr}
+	var to notify.ShoutrrrConfig
 	for _, u := range urls {
-		c.Shoutrrr.URLs = append(c.Shoutrrr.URLs, secret.New(u))
+		to.URLs = append(to.URLs, secret.New(u))
 	}
-	return c
+	return notify.ReceiverConfig{Name: "sh", To: to}
 }
 
 func generic(e *endpoint, path string) string {

@@ -27,12 +27,12 @@ func newSlack(t *testing.T) *slacktest.Server {
 }
 
 func byToken(s *slacktest.Server) notify.ReceiverConfig {
-	return notify.ReceiverConfig{Name: "slack", Type: notify.TypeSlack, Slack: notify.SlackConfig{
+	return notify.ReceiverConfig{Name: "slack", To: notify.SlackConfig{
 		Token: secret.New(slacktest.Token), Channel: "#policy", APIURL: s.APIURL()}}
 }
 
 func byWebhook(s *slacktest.Server) notify.ReceiverConfig {
-	return notify.ReceiverConfig{Name: "slack", Type: notify.TypeSlack, Slack: notify.SlackConfig{
+	return notify.ReceiverConfig{Name: "slack", To: notify.SlackConfig{
 		WebhookURL: secret.New(s.WebhookURL())}}
 }
 

@@ -19,11 +19,11 @@ const (
 )
 
 func webhookTo(url string, secrets ...string) notify.ReceiverConfig {
-	c := notify.ReceiverConfig{Name: "hook", Type: notify.TypeWebhook, Webhook: notify.WebhookConfig{URL: secret.New(url)}}
+	to := notify.WebhookConfig{URL: secret.New(url)}
 	for _, s := range secrets {
-		c.Webhook.Secrets = append(c.Webhook.Secrets, secret.New(s))
+		to.Secrets = append(to.Secrets, secret.New(s))
 	}
-	return c
+	return notify.ReceiverConfig{Name: "hook", To: to}
 }
 
 // The signature is verified by the specification's own library, also by who
@@ -138,14 +138,14 @@ func TestBadReceiversAreRefusedWithoutTheirSecrets(t *testing.T) {
 		"no prefix":        webhookTo("https://example.com", "hidden"),
 		"no base64":        webhookTo("https://example.com", "whsec_hidden!"),
 		"three secrets":    webhookTo("https://example.com", newSecret, newSecret, newSecret),
-		"no url":           {Type: notify.TypeWebhook},
-		"slack both ways":  {Type: notify.TypeSlack, Slack: notify.SlackConfig{WebhookURL: secret.New("hidden"), Token: secret.New("hidden")}},
-		"slack no channel": {Type: notify.TypeSlack, Slack: notify.SlackConfig{Token: secret.New("hidden")}},
-		"no command":       {Type: notify.TypeExec},
-		"no service":       {Type: notify.TypeShoutrrr},
-		"unknown service":  {Type: notify.TypeShoutrrr, Shoutrrr: notify.ShoutrrrConfig{URLs: []secret.Value{secret.New("nosuch://hidden:hidden@hidden/hidden")}}},
-		"unknown type":     {Type: "pigeon"},
-		"no alertmanager":  {Type: notify.TypeAlertmanager},
+		"no url":           {To: notify.WebhookConfig{}},
+		"slack both ways":  {To: notify.SlackConfig{WebhookURL: secret.New("hidden"), Token: secret.New("hidden")}},
+		"slack no channel": {To: notify.SlackConfig{Token: secret.New("hidden")}},
+		"no command":       {To: notify.ExecConfig{}},
+		"no service":       {To: notify.ShoutrrrConfig{}},
+		"unknown service":  {To: notify.ShoutrrrConfig{URLs: []secret.Value{secret.New("nosuch://hidden:hidden@hidden/hidden")}}},
+		"no way to it":     {},
+		"no alertmanager":  {To: notify.AlertmanagerConfig{}},
 	} {
 		_, err := notify.Targets([]notify.ReceiverConfig{c}, notify.Means{})
 		if err == nil || strings.Contains(err.Error(), "hidden") || strings.Contains(err.Error(), "aGlkZGVu") {

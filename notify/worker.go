@@ -225,7 +225,7 @@ func (w *worker) eachRound(ctx context.Context, now time.Time) (more bool, err e
 		one := Selection{Receiver: w.cfg.Name, ID: d.ID, Due: now}
 		t := Totals{Deliveries: 1, Sites: 1, UpTo: d.ID, First: d.CreatedAt, Last: d.CreatedAt, Attempts: d.Attempts}
 		m := changeMessage([]watcher.Change{d.Change}, t, w.links, nil)
-		if w.cfg.Type == TypeAlertmanager {
+		if w.cfg.stateful() {
 			if m.Alerts, err = w.alerts(ctx, d.Change, m); err != nil {
 				return false, err
 			}

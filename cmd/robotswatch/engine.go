@@ -40,7 +40,7 @@ func (d *daemon) newEngine(cfg *config.Config) (*engine, error) {
 	if err != nil {
 		return nil, err
 	}
-	receivers := receiverConfigs(cfg)
+	receivers := receiverConfigs(cfg.Receivers)
 	router, err := notify.NewRouter(receivers, d.catalogue)
 	if err != nil {
 		return nil, err

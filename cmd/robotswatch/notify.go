@@ -8,6 +8,7 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"github.com/robotswatch/robotswatch/config"
 	"github.com/robotswatch/robotswatch/netpolicy"
 	"github.com/robotswatch/robotswatch/notify"
 	"github.com/spf13/cobra"
@@ -40,7 +41,7 @@ func (a *app) notifyTest(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	receivers := receiverConfigs(cfg)
+	receivers := cfg.Receivers
 	if name != "" {
 		var names []string
 		for _, r := range receivers {
@@ -49,20 +50,20 @@ func (a *app) notifyTest(ctx context.Context, name string) error {
 		if err := knownName("--receiver", name, names); err != nil {
 			return err
 		}
-		receivers = slices.DeleteFunc(receivers, func(r notify.ReceiverConfig) bool { return r.Name != name })
+		receivers = slices.DeleteFunc(receivers, func(r config.Receiver) bool { return r.Name != name })
 	}
 	if len(receivers) == 0 {
 		return fmt.Errorf("%s has no [[receivers]]", cfg.File)
 	}
 	links := notify.Links{External: cfg.Server.ExternalURL}
-	targets, err := notify.Targets(receivers, notify.Means{Policy: receiverPolicy(cfg), Log: a.logger(), Links: links})
+	targets, err := notify.Targets(receiverConfigs(receivers), notify.Means{Policy: receiverPolicy(cfg), Log: a.logger(), Links: links})
 	if err != nil {
 		return err
 	}
 	tw := tabwriter.NewWriter(a.stdout, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(tw, "RECEIVER\tTYPE\tRESULT")
 	failed := false
-	for _, t := range targets {
+	for i, t := range targets {
 		result, err := sendTest(ctx, t, links)
 		if err != nil {
 			failed, result = true, "failed: "+err.Error()
@@ -70,7 +71,7 @@ func (a *app) notifyTest(ctx context.Context, name string) error {
 				result += "; allow_private_networks = true in this receiver allows it"
 			}
 		}
-		fmt.Fprintf(tw, "%s\t%s\t%s\n", t.Config.Name, t.Config.Type, result)
+		fmt.Fprintf(tw, "%s\t%s\t%s\n", t.Config.Name, receivers[i].Type, result)
 	}
 	if err := tw.Flush(); err != nil {
 		return err

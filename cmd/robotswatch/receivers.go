@@ -9,17 +9,17 @@ import (
 )
 
 // receiverConfigs hands the receivers of the configuration to notify.
-func receiverConfigs(cfg *config.Config) []notify.ReceiverConfig {
-	list := make([]notify.ReceiverConfig, len(cfg.Receivers))
-	for i, r := range cfg.Receivers {
+func receiverConfigs(receivers []config.Receiver) []notify.ReceiverConfig {
+	list := make([]notify.ReceiverConfig, len(receivers))
+	for i, r := range receivers {
 		list[i] = receiverConfig(r)
 	}
 	return list
 }
 
 func receiverConfig(r config.Receiver) notify.ReceiverConfig {
-	c := notify.ReceiverConfig{
-		Name: r.Name, Type: r.Type, Mode: notify.Mode(r.Mode),
+	return notify.ReceiverConfig{
+		Name: r.Name, To: wayTo(r), Mode: notify.Mode(r.Mode),
 		GroupWait: r.GroupWait, MaxAge: r.MaxAge, Timeout: r.Timeout, MaxPerHour: r.HourlyLimit,
 		Digest: r.Digest, DigestEmpty: r.DigestEmpty,
 		Quiet:       notify.QuietHours{From: r.Quiet.From, To: r.Quiet.To, Location: r.Quiet.Zone},
@@ -27,26 +27,34 @@ func receiverConfig(r config.Receiver) notify.ReceiverConfig {
 		Kinds:       typed[watcher.Kind](r.Kinds), States: typed[fetch.State](r.States),
 		Agents: r.Agents, Tags: r.Tags, AllowPrivate: r.AllowPrivate,
 	}
+}
+
+func wayTo(r config.Receiver) notify.Way {
 	switch r.Type {
 	case config.TypeSlack:
-		c.Slack = notify.SlackConfig{WebhookURL: r.WebhookURL.Value, Token: r.Token.Value, Channel: r.Channel, APIURL: r.APIURL}
+		return notify.SlackConfig{WebhookURL: r.WebhookURL.Value, Token: r.Token.Value, Channel: r.Channel, APIURL: r.APIURL}
 	case config.TypeWebhook:
-		c.Webhook.URL = r.URL.Value
+		to := notify.WebhookConfig{URL: r.URL.Value}
 		for _, s := range []config.Secret{r.Secret, r.PreviousSecret} {
 			if s.IsSet() {
-				c.Webhook.Secrets = append(c.Webhook.Secrets, s.Value)
+				to.Secrets = append(to.Secrets, s.Value)
 			}
 		}
+		return to
 	case config.TypeShoutrrr:
+		var to notify.ShoutrrrConfig
 		for _, u := range r.URLs {
-			c.Shoutrrr.URLs = append(c.Shoutrrr.URLs, u.Value)
+			to.URLs = append(to.URLs, u.Value)
 		}
+		return to
 	case config.TypeExec:
-		c.Exec.Command = r.Command
+		return notify.ExecConfig{Command: r.Command}
 	case config.TypeAlertmanager:
-		c.Alertmanager.URL = r.URL.Value
+		return notify.AlertmanagerConfig{URL: r.URL.Value}
+	case config.TypeLog:
+		return notify.LogConfig{}
 	}
-	return c
+	return nil // config knows no other
 }
 
 func typed[T ~string](list []string) []T {
