@@ -1,7 +1,6 @@
 package store
 
 import (
-	"cmp"
 	"context"
 	"database/sql"
 	"fmt"
@@ -153,8 +152,11 @@ func (tx *Tx) ExecMany(ctx context.Context, query string, rows [][]any) ([]int64
 		return touched, err
 	}
 	for i, args := range rows {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
 		n, err := tx.Exec(context.WithoutCancel(ctx), query, args...)
-		if err = cmp.Or(err, ctx.Err()); err != nil {
+		if err != nil {
 			return nil, err
 		}
 		touched[i] = n
@@ -230,8 +232,11 @@ func (tx *Tx) QueryMany(ctx context.Context, query string, rows [][]any, scan fu
 		})
 	}
 	for i, args := range rows {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
 		got, err := tx.Query(context.WithoutCancel(ctx), query, args...)
-		if err = cmp.Or(err, ctx.Err()); err != nil {
+		if err != nil {
 			return err
 		}
 		if err := each(got, func(sc Scan) error { return scan(i, sc) }); err != nil {

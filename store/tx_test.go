@@ -26,3 +26,36 @@ func TestAWriteCalledOffAtAnyMomentLeavesNoTransactionOpen(t *testing.T) {
 		}
 	}
 }
+
+// Rows that are left open hold the connection, and then Close waits for ever.
+func TestABatchCalledOffAtAnyMomentLetsGoOfTheConnection(t *testing.T) {
+	s, err := Open(t.Context(), "sqlite:"+filepath.Join(t.TempDir(), "s.db"), Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	batch := make([][]any, 100)
+	for i := range batch {
+		batch[i] = []any{i}
+	}
+	for range 200 {
+		ctx, cancel := context.WithCancel(t.Context())
+		time.AfterFunc(time.Duration(rand.N(1000))*time.Microsecond, cancel)
+		_ = s.Write(ctx, func(tx *Tx) error {
+			return tx.QueryMany(ctx, "SELECT $1", batch, func(_ int, scan Scan) error {
+				var n int
+				return scan(&n)
+			})
+		})
+		cancel()
+	}
+	closed := make(chan error, 1)
+	go func() { closed <- s.Close() }()
+	select {
+	case err := <-closed:
+		if err != nil {
+			t.Error(err)
+		}
+	case <-time.After(30 * time.Second):
+		t.Fatal("the store cannot be closed any more")
+	}
+}
