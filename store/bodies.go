@@ -112,20 +112,23 @@ func bodyIDs(ctx context.Context, tx *Tx, named, told []watcher.Hash) (map[watch
 
 // findBodies adds the rows that are there, and meet a condition.
 func findBodies(ctx context.Context, tx *Tx, ids map[watcher.Hash]int64, hashes []watcher.Hash, and string) error {
-	var args [][]any
-	asked := make(map[watcher.Hash]bool)
+	var asked []any
+	known := make(map[watcher.Hash]bool)
 	for i := range hashes {
 		h := hashes[i]
-		if _, known := ids[h]; !known && !asked[h] && !h.IsZero() {
-			asked[h] = true
-			args = append(args, []any{hashes[i][:]})
+		if _, found := ids[h]; !found && !known[h] && !h.IsZero() {
+			known[h] = true
+			asked = append(asked, hashes[i][:])
 		}
 	}
-	return tx.QueryMany(ctx, "SELECT id FROM bodies WHERE sha256 = $1"+and, args, func(i int, scan Scan) error {
+	return tx.QueryIn(ctx, "SELECT id, sha256 FROM bodies WHERE sha256 IN (?)"+and, nil, asked, func(scan Scan) error {
 		var id int64
-		err := scan(&id)
-		ids[watcher.Hash(args[i][0].([]byte))] = id
-		return err
+		var sum []byte
+		if err := scan(&id, &sum); err != nil {
+			return err
+		}
+		ids[watcher.Hash(sum)] = id
+		return nil
 	})
 }
 

@@ -22,7 +22,7 @@ var (
 	// claimFar finds sites planned before the clock was set back: no plan goes
 	// further ahead than watcher.MaxGap.
 	claimFar    = fmt.Sprintf(claimQuery, "next_check_at > COALESCE(CAST($1 AS BIGINT), {{now}}) + CAST($4 AS BIGINT) ORDER BY next_check_at LIMIT $3")
-	claimOrigin = fmt.Sprintf(claimQuery, "origin = $3")
+	claimOrigin = fmt.Sprintf(claimQuery, "origin IN (?)")
 )
 
 // Claim implements watcher.Store.
@@ -36,10 +36,10 @@ func (s *Store) Claim(ctx context.Context, now time.Time, n int, lease time.Dura
 	var leases []watcher.Lease
 	err := s.Write(ctx, func(tx *Tx) (err error) {
 		at, span := s.clock(now), lease.Milliseconds()
-		leases, err = s.claim(ctx, tx, claimDue, [][]any{{at, span, n}})
+		leases, err = s.claim(ctx, tx, claimDue, at, span, n)
 		if err == nil && len(leases) < n {
 			var far []watcher.Lease
-			far, err = s.claim(ctx, tx, claimFar, [][]any{{at, span, n - len(leases), watcher.MaxGap.Milliseconds()}})
+			far, err = s.claim(ctx, tx, claimFar, at, span, n-len(leases), watcher.MaxGap.Milliseconds())
 			leases = append(leases, far...)
 		}
 		if err != nil || len(leases) == 0 {
@@ -57,13 +57,17 @@ func (s *Store) Claim(ctx context.Context, now time.Time, n int, lease time.Dura
 // ClaimSites leases the active sites among origins, due or not, except those
 // that are leased to somebody else just now.
 func (s *Store) ClaimSites(ctx context.Context, now time.Time, origins []string, lease time.Duration) ([]watcher.Lease, error) {
-	rows := make([][]any, len(origins))
+	asked := make([]any, len(origins))
 	for i, origin := range origins {
-		rows[i] = []any{s.clock(now), lease.Milliseconds(), origin}
+		asked[i] = origin
 	}
 	var leases []watcher.Lease
 	err := s.Write(ctx, func(tx *Tx) (err error) {
-		leases, err = s.claim(ctx, tx, claimOrigin, rows)
+		var c claimed
+		err = tx.QueryIn(ctx, claimOrigin, []any{s.clock(now), lease.Milliseconds()}, asked, c.scan)
+		if err == nil {
+			leases, err = c.leases(ctx, s, tx)
+		}
 		if err != nil || len(leases) == 0 {
 			return err
 		}
@@ -75,27 +79,41 @@ func (s *Store) ClaimSites(ctx context.Context, now time.Time, origins []string,
 	return leases, nil
 }
 
-func (s *Store) claim(ctx context.Context, tx *Tx, query string, args [][]any) ([]watcher.Lease, error) {
-	var rows []siteRow
-	var tokens []int64
-	err := tx.QueryMany(ctx, query, args, func(_ int, scan Scan) error {
-		var r siteRow
-		var token int64
-		if err := r.scan(scan, &token); err != nil {
-			return err
-		}
-		rows, tokens = append(rows, r), append(tokens, token)
-		return nil
-	})
+func (s *Store) claim(ctx context.Context, tx *Tx, query string, args ...any) ([]watcher.Lease, error) {
+	rows, err := tx.Query(ctx, query, args...)
 	if err != nil {
 		return nil, err
 	}
-	leases := make([]watcher.Lease, len(rows))
-	for i := range rows {
-		if err := s.complete(ctx, tx, &rows[i]); err != nil {
+	var c claimed
+	if err := each(rows, c.scan); err != nil {
+		return nil, err
+	}
+	return c.leases(ctx, s, tx)
+}
+
+// claimed are the rows that a claim gave.
+type claimed struct {
+	rows   []siteRow
+	tokens []int64
+}
+
+func (c *claimed) scan(scan Scan) error {
+	var r siteRow
+	var token int64
+	if err := r.scan(scan, &token); err != nil {
+		return err
+	}
+	c.rows, c.tokens = append(c.rows, r), append(c.tokens, token)
+	return nil
+}
+
+func (c *claimed) leases(ctx context.Context, s *Store, tx *Tx) ([]watcher.Lease, error) {
+	leases := make([]watcher.Lease, len(c.rows))
+	for i := range c.rows {
+		if err := s.complete(ctx, tx, &c.rows[i]); err != nil {
 			return nil, err
 		}
-		leases[i] = watcher.Lease{Site: rows[i].site, Token: tokens[i]}
+		leases[i] = watcher.Lease{Site: c.rows[i].site, Token: c.tokens[i]}
 	}
 	return leases, nil
 }

@@ -164,8 +164,9 @@ func (tx *Tx) ExecMany(ctx context.Context, query string, rows [][]any) ([]int64
 	return touched, nil
 }
 
-// rowsAtOnce is how many rows one statement of InsertMany adds, as far as there
-// are that many: few sizes, so that all are prepared once.
+// rowsAtOnce is how many rows one statement of InsertMany adds, or values one
+// of QueryIn asks for, as far as there are that many: few sizes, so that all
+// are prepared once.
 var rowsAtOnce = [...]int{64, 8, 1}
 
 // InsertMany adds rows. head ends with VALUES, tuple is a row of it with ? in
@@ -244,6 +245,32 @@ func (tx *Tx) QueryMany(ctx context.Context, query string, rows [][]any, scan fu
 		}
 	}
 	return nil
+}
+
+// QueryIn runs a query about many values and gives all rows to scan: IN (?) in
+// it stands for some of the values at a time, args come before them.
+func (tx *Tx) QueryIn(ctx context.Context, query string, args, values []any, scan func(scan Scan) error) error {
+	for _, n := range rowsAtOnce {
+		var many [][]any
+		for ; len(values) >= n; values = values[n:] {
+			many = append(many, slices.Concat(args, values[:n]))
+		}
+		if len(many) == 0 {
+			continue
+		}
+		if err := tx.QueryMany(ctx, queryIn(query, len(args), n), many, func(_ int, sc Scan) error { return scan(sc) }); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func queryIn(query string, after, n int) string {
+	list := make([]string, n)
+	for i := range list {
+		list[i] = "$" + strconv.Itoa(after+i+1)
+	}
+	return strings.Replace(query, "IN (?)", "IN ("+strings.Join(list, ", ")+")", 1)
 }
 
 // batch sends one statement with many lists of arguments in one round trip.
