@@ -8,7 +8,6 @@ import (
 	"net/http"
 	"slices"
 	"testing"
-	"time"
 	"unicode"
 	"unicode/utf8"
 )
@@ -109,16 +108,12 @@ func FuzzSniff(f *testing.F) {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, body []byte) {
-		start := time.Now()
 		k := sniff(http.Header{}, body)
 		if k.reason != NoReason && k.detail == "" {
 			t.Errorf("%s without a word", k.reason)
 		}
 		if got := sniff(http.Header{}, append([]byte("User-agent: *\n"), body...)); got.reason != NoReason {
 			t.Errorf("behind a record: %s", got.reason)
-		}
-		if took := time.Since(start); took > time.Second {
-			t.Errorf("%d octets took %v", len(body), took)
 		}
 	})
 }
