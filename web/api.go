@@ -45,6 +45,7 @@ func (s *Server) api(mux *http.ServeMux) ([]byte, error) {
 		RejectUnknownQueryParameters: true,
 		Transformers:                 []huma.Transformer{ownErrors},
 	})
+	api.UseMiddleware(func(ctx huma.Context, next func(huma.Context)) { next(plainStatus{ctx}) })
 	s.apiSites(api)
 	s.apiAccess(api)
 	s.apiExpectations(api)
@@ -77,6 +78,19 @@ func schemaName(t reflect.Type, hint string) string {
 		return ""
 	}
 	return strings.ToUpper(name[:1]) + name[1:]
+}
+
+// plainStatus answers what the library cannot read with 400, as our own
+// handlers answer what they cannot make sense of: one mistake, one status.
+type plainStatus struct{ request }
+
+type request = huma.Context // by another name: it has a method Context
+
+func (c plainStatus) SetStatus(code int) {
+	if code == http.StatusUnprocessableEntity {
+		code = http.StatusBadRequest
+	}
+	c.request.SetStatus(code)
 }
 
 // ownErrors turns the library's errors, which it makes while it reads a

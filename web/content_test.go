@@ -265,8 +265,8 @@ func TestManyQuestions(t *testing.T) {
 	if last := answer.Data[9_999]; last.Path != "/9999" || last.Site != w.sites[9_999%30] {
 		t.Errorf("answers are out of order: %+v", last)
 	}
-	if got := ask(10_001); got.Code != 422 {
-		t.Errorf("10,001 questions: status %d, want 422", got.Code)
+	if got := ask(10_001); got.Code != 400 {
+		t.Errorf("10,001 questions: status %d, want 400", got.Code)
 	}
 }
 
