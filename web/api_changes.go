@@ -37,7 +37,7 @@ type changesInput struct {
 	Site     string           `query:"site" maxLength:"300" doc:"Origin or host"`
 	Agent    string           `query:"agent" maxLength:"100" doc:"Touches this agent"`
 	Tag      string           `query:"tag" maxLength:"100"`
-	Kind     []watcher.Kind   `query:"kind" enum:"access,state,signal,crawl_delay,sitemap,cosmetic" doc:"Comma-separated; without it everything but cosmetic"`
+	Kind     []watcher.Kind   `query:"kind" enum:"access,state,signal,crawl_delay,sitemap,cosmetic" doc:"Comma-separated; without it every kind"`
 	Severity watcher.Severity `query:"severity" enum:"info,warning,critical" doc:"At least"`
 	Since    moment           `query:"since"`
 	Until    moment           `query:"until" doc:"Exclusive"`
@@ -54,7 +54,7 @@ func (s *Server) apiChanges(api huma.API) {
 		OperationID: "list-changes", Method: http.MethodGet, Path: "/changes", Tags: []string{"changes"},
 		Summary: "Changes, newest first",
 	}, func(ctx context.Context, in *changesInput) (*listOutput[changeRow], error) {
-		f := watcher.ChangeFilter{Agent: in.Agent, Tag: in.Tag, Kinds: in.Kind, Severity: in.Severity,
+		f := watcher.ChangeFilter{Agent: in.Agent, Tag: in.Tag, Kinds: in.Kind, Cosmetic: true, Severity: in.Severity,
 			Since: in.Since.Time, Until: in.Until.Time, Before: in.Cursor, Limit: in.Limit}
 		if err := changeCursor(in.Cursor); err != nil {
 			return nil, err

@@ -302,6 +302,24 @@ func ruleOf(p watcher.Permission) string {
 	return fmt.Sprint(*p.Line, *p.Rule)
 }
 
+// A program that names no kind gets every one; people and feeds are spared
+// what means nothing, unless they ask for it.
+func TestCosmeticChangesAreForPrograms(t *testing.T) {
+	w := madeUp(t, 1)
+	for _, text := range []string{"User-agent: *\nDisallow: /x\n", "# Hello\nUser-agent: *\nDisallow: /x\n"} {
+		w.now = w.now.Add(time.Hour)
+		w.live(t, []look{policySeen(w.sites[0], w.now, text)})
+	}
+	for target, want := range map[string]bool{
+		"/api/v1/changes": true, "/api/v1/changes?kind=access": false, "/api/v1/changes?kind=cosmetic": true,
+		"/changes": false, "/feed.atom": false, "/feed.atom?kind=cosmetic": true,
+	} {
+		if got := call(t, w.server, "GET", target, "").Body.String(); strings.Contains(got, "nothing effective did") != want {
+			t.Errorf("%s lists the cosmetic change: %v, want %v\n%s", target, !want, want, got)
+		}
+	}
+}
+
 // TestCursorsAreStableUnderWrites walks lists while new entries come in: what
 // was there at the start comes exactly once.
 func TestCursorsAreStableUnderWrites(t *testing.T) {

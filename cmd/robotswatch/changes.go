@@ -15,14 +15,14 @@ func (a *app) changesCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "changes",
 		Short:   "List recorded changes, newest first",
-		Long:    "Lists recorded changes, newest first. Cosmetic ones are shown when asked for with --kind cosmetic.",
+		Long:    "Lists recorded changes, newest first, cosmetic ones too unless --kind leaves them out.",
 		Example: "  robotswatch changes --agent GPTBot --since 7d",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := q.check(); err != nil {
 				return err
 			}
-			filter := watcher.ChangeFilter{Tag: q.tag, Kinds: typed[watcher.Kind](q.kinds)}
+			filter := watcher.ChangeFilter{Tag: q.tag, Kinds: typed[watcher.Kind](q.kinds), Cosmetic: true}
 			now, err := time.Now(), error(nil)
 			if filter.Since, err = parseMoment("since", q.since, now); err != nil {
 				return err

@@ -71,6 +71,11 @@ tags = ["news"]
 	if out := run("sites", "--tag", "news"); !strings.Contains(out, site.URL) || !strings.Contains(out, "policy") {
 		t.Errorf("sites:\n%s", out)
 	}
+	text.Store("# Hello\n" + text.Load().(string))
+	run("run", "--once")
+	if all, access := run("changes", "--format", "csv"), run("changes", "--kind", "access", "--format", "csv"); !strings.Contains(all, ",cosmetic,") || strings.Contains(access, ",cosmetic,") {
+		t.Errorf("changes:\n%s\nof access:\n%s", all, access)
+	}
 	// A bare host is the site that is watched, also where that is http.
 	bare := strings.TrimPrefix(site.URL, "http://")
 	for _, command := range []string{"sites", "access", "changes"} {
