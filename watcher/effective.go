@@ -153,15 +153,24 @@ type Permission struct {
 	Rule       *string       `json:"rule"` // that decided; null when none did
 	Line       *int          `json:"line"`
 	ObservedAt time.Time     `json:"observed_at"` // when the answer that decides was last seen
-	// Stale: that is more than 24 hours ago, the longest that RFC 9309 (2.4)
-	// lets a crawler rely on it.
-	Stale bool `json:"stale"`
+	Stale      bool          `json:"stale"`       // that is more than MaxGap ago
+}
+
+// Seen is when the answer was last seen that decides an access of this source,
+// zero for never, and whether that is longer before now than RFC 9309 (2.4)
+// lets a crawler rely on it.
+func (s Site) Seen(source robots.Source, now time.Time) (at time.Time, stale bool) {
+	at = s.LastCheckAt
+	if source != robots.SourceStatus || s.State.Readable() {
+		at = s.ReadableAt
+	}
+	return at, at.IsZero() || now.Sub(at) > MaxGap
 }
 
 // Gate decides whether an agent may fetch a path with query ("/a?b=c"). text
 // is the last good policy of the site, nil when it has none.
 func Gate(s Site, text []byte, agent diff.Agent, path string, now time.Time, sem Semantics) Permission {
-	p := Permission{State: s.State, ObservedAt: s.LastCheckAt}
+	p := Permission{State: s.State}
 	if !known(p.State) {
 		p.State = fetch.Pending
 	}
@@ -176,7 +185,6 @@ func Gate(s Site, text []byte, agent diff.Agent, path string, now time.Time, sem
 	p.Allowed = access.Level == diff.Allowed
 	switch {
 	case access.Source != robots.SourceStatus: // the rules decide
-		p.ObservedAt = s.ReadableAt
 		d := rules.Decide(path)
 		p.Allowed = d.Allowed
 		if d.Rule != nil {
@@ -185,6 +193,6 @@ func Gate(s Site, text []byte, agent diff.Agent, path string, now time.Time, sem
 	case access.Level == diff.Blocked && robots.NormalizePath(path) == "/robots.txt":
 		p.Allowed = true // RFC 9309, 2.2.2: always
 	}
-	p.Stale = p.ObservedAt.IsZero() || now.Sub(p.ObservedAt) > MaxGap
+	p.ObservedAt, p.Stale = s.Seen(p.Source, now)
 	return p
 }

@@ -204,8 +204,9 @@ func (s *Server) accessRows(ctx context.Context, in *accessInput) (list[accessRo
 				return rows, nil
 			}
 			at, _ := since(site, a.Access)
+			seen, stale := site.Seen(a.Source, s.deps.Now())
 			rows.Data = append(rows.Data, accessRow{Site: site.Origin, AgentAccess: AgentAccess{a.Agent, a.Level, a.Source},
-				State: site.State, Since: never(at), ObservedAt: never(site.LastCheckAt), Stale: s.overdue(site)})
+				State: site.State, Since: never(at), ObservedAt: never(seen), Stale: stale})
 		}
 	}
 	if next != "" {

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/robotswatch/robotswatch/fetch"
 	"github.com/robotswatch/robotswatch/internal/sizes"
 	"github.com/robotswatch/robotswatch/watcher"
 	"github.com/robotswatch/robotswatch/web"
@@ -300,6 +301,28 @@ func ruleOf(p watcher.Permission) string {
 		return ""
 	}
 	return fmt.Sprint(*p.Line, *p.Rule)
+}
+
+// The list and the gate say the same of an agent: what it has, why, and how
+// old the answer is that says so.
+func TestListAndGateAgree(t *testing.T) {
+	w := madeUp(t, 60)
+	w.live(t, []look{{w.sites[1], fetch.Outcome{At: w.now, State: fetch.NotRobots, Reason: fetch.HTML, Status: 200}}}) // its policy is older than that
+	var list struct{ Data []map[string]any }
+	if err := json.Unmarshal(call(t, w.server, "GET", "/api/v1/access?agent=GPTBot&limit=1000", "").Body.Bytes(), &list); err != nil || len(list.Data) != 60 {
+		t.Fatalf("%d rows, %v", len(list.Data), err)
+	}
+	for _, row := range list.Data {
+		var gate map[string]any
+		if err := json.Unmarshal(call(t, w.server, "GET", "/api/v1/access?agent=GPTBot&path=/&site="+url.QueryEscape(row["site"].(string)), "").Body.Bytes(), &gate); err != nil {
+			t.Fatal(err)
+		}
+		for _, k := range []string{"access", "source", "state", "observed_at", "stale"} {
+			if row[k] != gate[k] {
+				t.Errorf("%v in state %v: the list says %s %v, the gate %v", row["site"], row["state"], k, row[k], gate[k])
+			}
+		}
+	}
 }
 
 // A program that names no kind gets every one; people and feeds are spared

@@ -153,16 +153,12 @@ func (l *library) siteAccess(ctx context.Context, site watcher.Site, agent strin
 		return nil, err
 	}
 	site.Profile = watcher.Profile(watcher.Version{State: site.Readable, Body: site.Body}, text, list)
-	observed := site.ReadableAt
-	if !site.State.Readable() || observed.IsZero() {
-		observed = site.LastCheckAt
-	}
 	rows := make([]accessRow, 0, len(list))
 	for _, e := range watcher.Effective(site, list, moment, l.judge.Settings().Semantics) {
+		observed, stale := site.Seen(e.Source, moment)
 		rows = append(rows, accessRow{
 			Site: site.Origin, Agent: e.Agent, Access: e.Level, Source: e.Source, State: site.State,
-			At: optional(at), ObservedAt: optional(observed),
-			Stale: observed.IsZero() || moment.Sub(observed) > watcher.MaxGap,
+			At: optional(at), ObservedAt: optional(observed), Stale: stale,
 		})
 	}
 	if agent == "" || !at.IsZero() {
