@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 	"golang.org/x/term"
 )
 
@@ -96,7 +97,36 @@ crawler could fetch becomes forbidden, or free again.`,
 		a.manCommand(),
 		a.sbomCommand(),
 	)
+	onlyOnce(root)
 	return root
+}
+
+// onlyOnce makes it a mistake to give a flag of one value twice, for a command
+// and all below it: the first would be forgotten without a word. Global flags
+// may be given again, as those do who add to an alias.
+func onlyOnce(cmd *cobra.Command) {
+	guard := func(f *pflag.Flag) {
+		if f.Value.Type() == "string" {
+			f.Value = &onceValue{Value: f.Value}
+		}
+	}
+	cmd.LocalNonPersistentFlags().VisitAll(guard)
+	for _, sub := range cmd.Commands() {
+		onlyOnce(sub)
+	}
+}
+
+type onceValue struct {
+	pflag.Value
+	set bool
+}
+
+func (v *onceValue) Set(s string) error {
+	if v.set {
+		return errors.New("it is there twice; give it once")
+	}
+	v.set = true
+	return v.Value.Set(s)
 }
 
 // needsCommand is what runs when a command that only holds others is called

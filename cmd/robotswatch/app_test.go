@@ -24,6 +24,8 @@ func TestUsageErrorsExitWith2AndSayWhatIsAllowed(t *testing.T) {
 		{[]string{"nonsense"}, `unknown command "nonsense"`},
 		{[]string{"version", "--log-format", "xml"}, "allowed are text and json"},
 		{[]string{"version", "--log-level", "loud"}, "allowed are debug, info, warn and error"},
+		{[]string{"explain", "FILE", "/", "--agent", "GPTBot", "--agent", "CCBot"}, `"--agent" flag: it is there twice`},
+		{[]string{"access", "--site", "a.example", "--site=b.example"}, `"--site" flag: it is there twice`},
 		{nil, "a command is missing"},
 		{[]string{"config"}, "a command is missing"},
 		{[]string{"config", "chek"}, `unknown command "chek"`},
