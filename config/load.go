@@ -229,7 +229,6 @@ func (l *loader) finishReceivers(c *Config, root *table) {
 		if r.Mode == ModeDigest && r.Digest == "" {
 			r.Digest = c.Schedule.Digest
 		}
-		r.AllowPrivate = r.AllowPrivate || c.Fetch.AllowPrivateNetworks
 		at := nodes[i].at
 		if e := nodes[i].table.get("name"); e != nil {
 			at = e.value.at

@@ -79,7 +79,7 @@ func receiverFields() []field[Receiver] {
 		quietHours(),
 		key("time_zone", text("IANA time zone", loadZone, func(z *time.Location) string { return quote(z.String()) }), `"UTC"`, "Of `quiet_hours`, such as Europe/Berlin.", func(r *Receiver) **time.Location { return &r.Quiet.Zone }),
 		key("timeout", duration(shortest, 10*time.Minute), `"30s"`, "For one attempt.", func(r *Receiver) *time.Duration { return &r.Timeout }),
-		key("allow_private_networks", boolean(), `false`, "Allow it to be on a loopback, private or other local address; also allowed by the key of that name in [fetch].", func(r *Receiver) *bool { return &r.AllowPrivate }),
+		key("allow_private_networks", boolean(), `true`, "Whether it may have a loopback, private or other local address. `false` is for names that others control; networks of `allow_networks` in [fetch] are allowed all the same.", func(r *Receiver) *bool { return &r.AllowPrivate }),
 	)
 	return fields
 }

@@ -104,7 +104,7 @@ func TestDefaultsAreThoseThatAreDocumented(t *testing.T) {
 	r := parse(t, "[[receivers]]\nname = \"x\"\ntype = \"log\"\n").Receivers[0]
 	if r.Mode != "immediate" || r.GroupWait != 30*time.Second || r.MinSeverity != "warning" ||
 		strings.Join(r.Kinds, " ") != "access state signal" || len(r.Agents)+len(r.Tags)+len(r.States) != 0 || r.MaxAge != 72*time.Hour ||
-		r.Quiet.From != r.Quiet.To || r.HourlyLimit != 0 || r.AllowPrivate {
+		r.Quiet.From != r.Quiet.To || r.HourlyLimit != 0 || !r.AllowPrivate {
 		t.Errorf("got %+v", r)
 	}
 }
@@ -117,10 +117,8 @@ type = "log"
 mode = "digest"
 [schedule]
 digest = "0 7 * * *"
-[fetch]
-allow_private_networks = true
 `)
-	if r := c.Receivers[0]; r.Digest != "0 7 * * *" || !r.AllowPrivate {
+	if r := c.Receivers[0]; r.Digest != "0 7 * * *" {
 		t.Errorf("got %+v", r)
 	}
 }

@@ -222,7 +222,7 @@ api_url = %q
 
 func TestNotifyTestSaysWhatAllowsAnAddress(t *testing.T) {
 	config := filepath.Join(t.TempDir(), "config.toml")
-	keepFile(t, config, []byte("[[sites]]\nurl = \"https://example.com\"\n"+hook("near", "http://127.0.0.1:1/")))
+	keepFile(t, config, []byte("[[sites]]\nurl = \"https://example.com\"\n"+hook("near", "http://127.0.0.1:1/")+"allow_private_networks = false\n"))
 	code, out, _ := runApp(t, "", "--config", config, "notify", "test")
 	if code != exitAnswer || !strings.Contains(out, "loopback; allow_private_networks = true in this receiver allows it") {
 		t.Errorf("exit %d, %s", code, out)

@@ -65,7 +65,8 @@ func typed[T ~string](list []string) []T {
 	return out
 }
 
-// receiverPolicy says which addresses receivers may have.
+// receiverPolicy says which addresses a receiver may have beside those that
+// its own settings allow.
 func receiverPolicy(cfg *config.Config) netpolicy.Policy {
-	return netpolicy.Policy{AllowPrivate: cfg.Fetch.AllowPrivateNetworks, Allow: cfg.Fetch.AllowNetworks}
+	return netpolicy.Policy{Allow: cfg.Fetch.AllowNetworks}
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/robotswatch/robotswatch/agents"
 	"github.com/robotswatch/robotswatch/config"
 	"github.com/robotswatch/robotswatch/fetch"
+	"github.com/robotswatch/robotswatch/netpolicy"
 	"github.com/robotswatch/robotswatch/watcher"
 )
 
@@ -20,7 +21,7 @@ func fetchSettings(cfg *config.Config) (fetch.Settings, error) {
 		MaxRedirects: cfg.Fetch.MaxRedirects,
 		MaxBytes:     cfg.Fetch.MaxBytes,
 		PerAddress:   cfg.Fetch.PerAddress,
-		Policy:       receiverPolicy(cfg),
+		Policy:       netpolicy.Policy{AllowPrivate: cfg.Fetch.AllowPrivateNetworks, Allow: cfg.Fetch.AllowNetworks},
 		ChainTrust:   cfg.Fetch.VerifiedChainCache,
 	}
 	if s.ChainTrust == 0 {
