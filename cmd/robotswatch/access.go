@@ -68,7 +68,7 @@ With --agent it also says since when.`,
 				return err
 			}
 			rows := lib.accessRows(cmd.Context(), watcher.SiteFilter{Origin: q.site, Tag: q.tag}, q.agent, at)
-			return accessTable.write(a.stdout, q.format, limited(ofLevel(rows, diff.Level(level)), q.limit))
+			return accessTable.write(a.stdout, q.format, limited(a, &q, ofLevel(rows, diff.Level(level))))
 		},
 	}
 	q.add(cmd, "site", "agent", "tag", "at")

@@ -43,7 +43,7 @@ func (a *app) changesCommand() *cobra.Command {
 					return err
 				}
 			}
-			return changeTable.write(a.stdout, q.format, limited(lib.linked(lib.store.WalkChanges(cmd.Context(), filter)), q.limit))
+			return changeTable.write(a.stdout, q.format, limited(a, &q, lib.linked(lib.store.WalkChanges(cmd.Context(), filter))))
 		},
 	}
 	q.add(cmd, "site", "agent", "tag", "kind", "since", "until")

@@ -57,7 +57,7 @@ dead.`,
 			if retry || drop {
 				return a.settleDeliveries(cmd.Context(), s, filter, retry)
 			}
-			return deliveryTable.write(a.stdout, q.format, limited(deliveryRows(cmd.Context(), s, filter), q.limit))
+			return deliveryTable.write(a.stdout, q.format, limited(a, &q, deliveryRows(cmd.Context(), s, filter)))
 		},
 	}
 	q.add(cmd)

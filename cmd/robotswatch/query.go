@@ -8,12 +8,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"iter"
 	"slices"
 	"strings"
 	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/robotswatch/robotswatch/agents"
 	"github.com/robotswatch/robotswatch/config"
@@ -30,10 +32,11 @@ type queryFlags struct {
 	kinds            []string
 	since, until, at string
 	limit            int
+	limitFlag        *pflag.Flag
 	format           string
 }
 
-// defaultQueryLimit bounds what a person gets to see.
+// defaultQueryLimit bounds what a person gets to see; programs get all.
 const defaultQueryLimit = 1000
 
 func (q *queryFlags) add(cmd *cobra.Command, which ...string) {
@@ -56,7 +59,8 @@ func (q *queryFlags) add(cmd *cobra.Command, which ...string) {
 			f.StringVar(&q.at, "at", "", "as of this `time`")
 		}
 	}
-	f.IntVar(&q.limit, "limit", defaultQueryLimit, "at most so many rows; 0 for all")
+	f.IntVar(&q.limit, "limit", defaultQueryLimit, "at most so many rows; 0 for all, as in json and csv by default")
+	q.limitFlag = f.Lookup("limit")
 	f.StringVar(&q.format, "format", "table", "table, json (one object a line) or csv")
 }
 
@@ -70,6 +74,9 @@ func (q *queryFlags) check() error {
 	if q.limit < 0 {
 		return fmt.Errorf("--limit %d: must not be negative", q.limit)
 	}
+	if q.format != "table" && !q.limitFlag.Changed {
+		q.limit = 0
+	}
 	if q.site != "" {
 		if _, err := config.NormalizeOrigin(q.site); err != nil {
 			return fmt.Errorf("--site: %w", err)
@@ -81,6 +88,29 @@ func (q *queryFlags) check() error {
 		}
 	}
 	return nil
+}
+
+// limited is rows up to the limit. One that nobody asked for is told of on
+// stderr when it leaves something out.
+func limited[T any](a *app, q *queryFlags, rows iter.Seq2[T, error]) iter.Seq2[T, error] {
+	if q.limit == 0 {
+		return rows
+	}
+	return func(yield func(T, error) bool) {
+		shown := 0
+		for row, err := range rows {
+			if shown == q.limit {
+				if !q.limitFlag.Changed {
+					fmt.Fprintf(a.stderr, "robotswatch: these are the first %d; --limit 0 shows all\n", q.limit)
+				}
+				return
+			}
+			if !yield(row, err) {
+				return
+			}
+			shown++
+		}
+	}
 }
 
 var allKinds = []watcher.Kind{watcher.KindAccess, watcher.KindState, watcher.KindSignal, watcher.KindCrawlDelay, watcher.KindSitemap, watcher.KindCosmetic}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -10,6 +11,8 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+
+	"github.com/spf13/cobra"
 
 	"github.com/robotswatch/robotswatch/watcher"
 )
@@ -113,5 +116,42 @@ tags = ["news"]
 	}
 	if code, _, stderr := runApp(t, "", "--config", config, "access", "--agent", "GPTBot,CCBot"); code != exitTrouble || !strings.Contains(stderr, "product token") {
 		t.Errorf("a list as agent: exit %d, %s", code, stderr)
+	}
+}
+
+// A limit that nobody asked for is for people only, and says what it leaves out.
+func TestOnlyTablesAreShortenedUnasked(t *testing.T) {
+	for _, tc := range []struct {
+		args []string
+		rows int
+		note string
+	}{
+		{nil, defaultQueryLimit, "robotswatch: these are the first 1000; --limit 0 shows all\n"},
+		{[]string{"--format", "json"}, defaultQueryLimit + 1, ""},
+		{[]string{"--format", "csv"}, defaultQueryLimit + 1, ""},
+		{[]string{"--limit", "0"}, defaultQueryLimit + 1, ""},
+		{[]string{"--limit", "1000"}, defaultQueryLimit, ""},
+		{[]string{"--limit", "7", "--format", "csv"}, 7, ""},
+	} {
+		var note strings.Builder
+		var q queryFlags
+		cmd := &cobra.Command{}
+		q.add(cmd)
+		if err := errors.Join(cmd.ParseFlags(tc.args), q.check()); err != nil {
+			t.Fatal(err)
+		}
+		rows := 0
+		for range limited(&app{stderr: &note}, &q, func(yield func(int, error) bool) {
+			for i := range defaultQueryLimit + 1 {
+				if !yield(i, nil) {
+					return
+				}
+			}
+		}) {
+			rows++
+		}
+		if rows != tc.rows || note.String() != tc.note {
+			t.Errorf("%v: %d rows, note %q; want %d, %q", tc.args, rows, note.String(), tc.rows, tc.note)
+		}
 	}
 }

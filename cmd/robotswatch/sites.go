@@ -47,7 +47,7 @@ func (a *app) sitesCommand() *cobra.Command {
 				return err
 			}
 			sites := lib.store.WalkSites(cmd.Context(), watcher.SiteFilter{Origin: q.site, Tag: q.tag})
-			return siteTable.write(a.stdout, q.format, lib.siteRows(limited(sites, q.limit)))
+			return siteTable.write(a.stdout, q.format, lib.siteRows(limited(a, &q, sites)))
 		},
 	}
 	q.add(cmd, "site", "tag")
@@ -85,24 +85,6 @@ func (l *library) siteRows(sites iter.Seq2[watcher.Site, error]) iter.Seq2[siteR
 				row.Agents = l.effective(s)
 			}
 			if !yield(row, err) {
-				return
-			}
-		}
-	}
-}
-
-// limited ends a sequence after n rows; 0 is no limit.
-func limited[T any](rows iter.Seq2[T, error], n int) iter.Seq2[T, error] {
-	if n == 0 {
-		return rows
-	}
-	return func(yield func(T, error) bool) {
-		left := n
-		for row, err := range rows {
-			if !yield(row, err) {
-				return
-			}
-			if left--; left == 0 {
 				return
 			}
 		}
