@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net/http"
 
 	"github.com/robotswatch/robotswatch/netpolicy"
 )
@@ -14,6 +15,8 @@ type Means struct {
 	Bodies Bodies           // nil: no text diffs
 	Log    *slog.Logger     // where log receivers write
 	Links  Links
+	// Listen gets to hear each HTTP exchange with a receiver; nil: nobody does.
+	Listen func(http.RoundTripper) http.RoundTripper
 }
 
 // Targets makes the senders of all receivers. No error quotes a secret.
@@ -37,6 +40,9 @@ func newSender(c ReceiverConfig, m Means) (Sender, error) {
 	policy := m.Policy
 	policy.AllowPrivate = policy.AllowPrivate || c.AllowPrivate
 	client := netpolicy.Client(policy, timeout)
+	if m.Listen != nil {
+		client.Transport = m.Listen(client.Transport)
+	}
 	switch to := c.To.(type) {
 	case SlackConfig:
 		return NewSlack(to, client, m.Bodies, m.Links)

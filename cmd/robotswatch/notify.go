@@ -4,14 +4,18 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"slices"
+	"strconv"
+	"strings"
 	"text/tabwriter"
 	"time"
+
+	"github.com/spf13/cobra"
 
 	"github.com/robotswatch/robotswatch/config"
 	"github.com/robotswatch/robotswatch/netpolicy"
 	"github.com/robotswatch/robotswatch/notify"
-	"github.com/spf13/cobra"
 )
 
 func (a *app) notifyCommand() *cobra.Command {
@@ -56,7 +60,8 @@ func (a *app) notifyTest(ctx context.Context, name string) error {
 		return fmt.Errorf("%s has no [[receivers]]", cfg.File)
 	}
 	links := notify.Links{External: cfg.Server.ExternalURL}
-	targets, err := notify.Targets(receiverConfigs(receivers), notify.Means{Policy: receiverPolicy(cfg), Log: a.logger(), Links: links})
+	var heard lastAnswer
+	targets, err := notify.Targets(receiverConfigs(receivers), notify.Means{Policy: receiverPolicy(cfg), Log: a.logger(), Links: links, Listen: heard.listen})
 	if err != nil {
 		return err
 	}
@@ -64,12 +69,16 @@ func (a *app) notifyTest(ctx context.Context, name string) error {
 	fmt.Fprintln(tw, "RECEIVER\tTYPE\tRESULT")
 	failed := false
 	for i, t := range targets {
+		heard.status = ""
 		result, err := sendTest(ctx, t, links)
-		if err != nil {
+		switch {
+		case err != nil:
 			failed, result = true, "failed: "+err.Error()
 			if refused := (*netpolicy.RefusedError)(nil); errors.As(err, &refused) {
 				result += "; allow_private_networks = true in this receiver allows it"
 			}
+		case heard.status != "":
+			result += ", answered " + heard.status
 		}
 		fmt.Fprintf(tw, "%s\t%s\t%s\n", t.Config.Name, receivers[i].Type, result)
 	}
@@ -81,6 +90,23 @@ func (a *app) notifyTest(ctx context.Context, name string) error {
 	}
 	return nil
 }
+
+// lastAnswer is the status of the last HTTP answer that a receiver gave.
+type lastAnswer struct{ status string }
+
+func (l *lastAnswer) listen(next http.RoundTripper) http.RoundTripper {
+	return listener(func(r *http.Request) (*http.Response, error) {
+		resp, err := next.RoundTrip(r)
+		if err == nil {
+			l.status = strings.TrimSpace(strconv.Itoa(resp.StatusCode) + " " + http.StatusText(resp.StatusCode))
+		}
+		return resp, err
+	})
+}
+
+type listener func(*http.Request) (*http.Response, error)
+
+func (l listener) RoundTrip(r *http.Request) (*http.Response, error) { return l(r) }
 
 func sendTest(ctx context.Context, t notify.Target, links notify.Links) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, t.Config.Timeout)
