@@ -4,9 +4,10 @@ import (
 	"fmt"
 	"strings"
 	"time"
-	"unicode"
 
 	"github.com/robfig/cron/v3"
+
+	"github.com/robotswatch/robotswatch/internal/visible"
 )
 
 // maxGap is the longest time between two looks at a site (RFC 9309, 2.4).
@@ -37,23 +38,12 @@ func parseSchedule(s string) (sched cron.Schedule, err error) {
 	}
 	sched, err = cron.ParseStandard(s)
 	if err != nil {
-		return nil, notSchedule(s, printable(err.Error()))
+		return nil, notSchedule(s, visible.Text(err.Error())) // it repeats the input
 	}
 	if sched.Next(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)).IsZero() {
 		return nil, notSchedule(s, "there is no such day")
 	}
 	return sched, nil
-}
-
-// printable replaces what a terminal should not be sent: the parser's errors
-// repeat its input.
-func printable(text string) string {
-	return strings.Map(func(r rune) rune {
-		if unicode.IsPrint(r) {
-			return r
-		}
-		return unicode.ReplacementChar
-	}, text)
 }
 
 func notSchedule(s, why string) error {

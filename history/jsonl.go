@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/robotswatch/robotswatch/fetch"
+	"github.com/robotswatch/robotswatch/internal/visible"
 )
 
 // JSONL reads files of JSON lines, plain or packed with gzip or zstd: one
@@ -78,7 +79,7 @@ func readJSONL(ctx context.Context, name string, r *bufio.Reader, emit func(Capt
 func parseLine(text []byte) (Capture, error) {
 	var l jsonLine
 	if err := json.Unmarshal(text, &l); err != nil {
-		return Capture{}, fmt.Errorf("not a JSON object as it should be: %w", err)
+		return Capture{}, fmt.Errorf("not a JSON object as it should be: %s", visible.Text(err.Error()))
 	}
 	switch {
 	case l.Site == "":

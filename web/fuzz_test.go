@@ -38,6 +38,8 @@ func FuzzRequest(f *testing.F) {
 		{"/api/v1/expectations", `{"site":"hostile.example","agent":"gptbot","until":"2999-01-01","note":"n"}`, json, "Sec-Fetch-Site: cross-site"},
 		{"/ask", "agent=GPTBot&path=%2F&text=User-agent%3A+*%0ADisallow%3A+%2F", form, "Origin: null"},
 		{"/ask?site=hostile.example&agent=GPTBot&path=/%2e%2e", "", "", ""},
+		{"/ask?site=%b1.example&agent=GPT%b1Bot&path=/%b1", "", "", ""},
+		{"/ask?text=a%b1&agent=GPTBot&path=/%b1", "", "", ""},
 		{"/sites?search=%3Cscript%3E&cursor=1&state=policy", "", "", ""},
 		{"/sites/hostile.example/compare?before=" + changes[0].BeforeSHA256 + "&after=" + changes[0].AfterSHA256, "", "", ""},
 		{"/changes?site=hostile.example&kind=access", "", "", ""},
