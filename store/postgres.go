@@ -45,7 +45,7 @@ func (s *Store) openPostgres(ctx context.Context, rawURL string) error {
 	db.SetMaxIdleConns(postgresIdle)
 	db.SetConnMaxLifetime(postgresMaxLife)
 	s.onClose(db.Close)
-	s.d, s.begin, s.reader = postgresDialect, "BEGIN", db
+	s.d, s.begin, s.durably, s.reader = postgresDialect, "BEGIN", "BEGIN", db
 	s.writer = func(ctx context.Context) (*Tx, func(), error) {
 		conn, err := db.Conn(ctx)
 		if err != nil {

@@ -46,7 +46,11 @@ func (s *Store) Record(ctx context.Context, results []watcher.Result) (lost int,
 	if err != nil {
 		return 0, fmt.Errorf("record: %w", err)
 	}
-	err = s.Write(ctx, func(tx *Tx) (err error) {
+	write := s.Write
+	if slices.ContainsFunc(results, func(r watcher.Result) bool { return len(r.Changes) > 0 }) {
+		write = s.WriteDurably
+	}
+	err = write(ctx, func(tx *Tx) (err error) {
 		lost, err = s.record(ctx, tx, batch)
 		return err
 	})

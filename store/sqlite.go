@@ -28,7 +28,8 @@ func (s *Store) openSQLite(ctx context.Context, path string) error {
 	if path == "" || strings.HasPrefix(path, ":memory:") {
 		return errors.New("want sqlite:PATH with the path of a file")
 	}
-	s.d, s.begin, s.lockPath = sqliteDialect, "BEGIN IMMEDIATE", path+".lock"
+	s.d, s.lockPath = sqliteDialect, path+".lock"
+	s.begin, s.durably = sqliteBegin("NORMAL"), sqliteBegin("FULL")
 	if s.opts.Daemon {
 		release, err := lockFile(s.lockPath)
 		if err != nil {
@@ -60,6 +61,13 @@ func (s *Store) openSQLite(ctx context.Context, path string) error {
 		return s.freeLeases(ctx)
 	}
 	return nil
+}
+
+// sqliteBegin begins to write. What is committed under NORMAL is on the disk
+// after the next commit under FULL, or the next checkpoint; until then a power
+// failure takes it away, as if it had not been.
+func sqliteBegin(synchronous string) string {
+	return "PRAGMA synchronous = " + synchronous + "; BEGIN IMMEDIATE"
 }
 
 // freedAtOnce is how many of the sites that are due the longest freeLeases

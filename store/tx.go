@@ -39,16 +39,22 @@ type Scan func(dest ...any) error
 // so fn must have no other effects than those of tx. Any other error of fn
 // rolls back and is returned.
 func (s *Store) Write(ctx context.Context, fn func(tx *Tx) error) error {
-	return s.patiently(ctx, func() error { return s.writeOnce(ctx, fn) })
+	return s.patiently(ctx, func() error { return s.writeOnce(ctx, s.begin, fn) })
 }
 
-func (s *Store) writeOnce(ctx context.Context, fn func(tx *Tx) error) error {
+// WriteDurably is Write for what others are told of: it outlasts a power
+// failure, so that nobody is told again as if it were news.
+func (s *Store) WriteDurably(ctx context.Context, fn func(tx *Tx) error) error {
+	return s.patiently(ctx, func() error { return s.writeOnce(ctx, s.durably, fn) })
+}
+
+func (s *Store) writeOnce(ctx context.Context, begin string, fn func(tx *Tx) error) error {
 	tx, release, err := s.writer(ctx)
 	if err != nil {
 		return err
 	}
 	defer release()
-	return tx.run(ctx, s.begin, fn)
+	return tx.run(ctx, begin, fn)
 }
 
 // run begins, runs fn, and commits; on any error it rolls back.

@@ -80,8 +80,16 @@ func (d *disk) mount(t *testing.T) {
 }
 
 // fail has the kernel meet an error on the disk. What it had not written yet
-// is gone then, so it writes first.
+// is gone then, as after a power failure.
 func (d *disk) fail(t *testing.T) {
+	t.Helper()
+	if err := os.WriteFile("/sys/fs/ext4/"+d.device+"/trigger_fs_error", []byte("1"), 0o200); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// flush has the kernel write all it has.
+func (d *disk) flush(t *testing.T) {
 	t.Helper()
 	dir, err := os.Open(d.dir)
 	if err != nil {
@@ -89,9 +97,6 @@ func (d *disk) fail(t *testing.T) {
 	}
 	defer dir.Close()
 	if err := unix.Syncfs(int(dir.Fd())); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile("/sys/fs/ext4/"+d.device+"/trigger_fs_error", []byte("1"), 0o200); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -125,6 +130,7 @@ func TestFaultDiskTurnsReadOnly(t *testing.T) {
 		return v == 1
 	})
 
+	d.flush(t)
 	d.fail(t)
 	s.web.Set("b.example", simweb.Text(blocksAll))
 	eventually(t, "the metrics tell of it", func() bool { v, _ := p.metric("robotswatch_store_errors_total"); return v > 0 })
@@ -150,5 +156,34 @@ func TestFaultDiskTurnsReadOnly(t *testing.T) {
 	p.stop()
 	if n, times := b.counts(); n != 2 || times != 2 {
 		t.Errorf("%d messages came %d times, want each of 2 once", n, times)
+	}
+}
+
+// The power fails just after a change was told. It is no news afterwards.
+func TestFaultPowerFailure(t *testing.T) {
+	t.Parallel()
+	s := newStage(t)
+	d := mountDisk(t, s.dir)
+	b := newBox(t)
+	s.configure(s.sites("a.example"), hook("box", b.url))
+	p := start(t, s.dir).ready()
+	eventually(t, "the site is known", func() bool { v, _ := p.metric(`robotswatch_sites{state="policy"}`); return v == 1 })
+	d.flush(t)
+	s.web.Set("a.example", simweb.Text(blocksAll))
+	eventually(t, "the change is told", func() bool { n, _ := b.counts(); return n == 1 })
+	d.fail(t)
+	p.signal(syscall.SIGKILL)
+	p.end()
+
+	d.mend(t)
+	if out, err := program(t, s.dir, nil, "--config", "config.toml", "store", "check").CombinedOutput(); err != nil {
+		t.Errorf("the power is back, and store check says %s", out)
+	}
+	looks := s.web.Stats("a.example").Requests
+	p = start(t, s.dir).ready()
+	eventually(t, "the site is looked at again", func() bool { return s.web.Stats("a.example").Requests > looks+2 })
+	p.stop()
+	if n, times := b.counts(); n != 1 || times > 2 {
+		t.Errorf("%d messages came %d times, want one, and once more if its answer was not on the disk", n, times)
 	}
 }
