@@ -124,6 +124,10 @@ func (f *files) readFile(ctx context.Context, name string, emit func(Capture) er
 		in, shown = file, name
 	}
 	r := bufio.NewReaderSize(counted{in, read}, readBuffer)
+	if how := packedOtherwise(r); how != "" {
+		bad(Bad{shown, "it is packed with " + how + ", which is not read: unpack it first, into a file or into standard input (-)"})
+		return nil
+	}
 	err := f.parse(ctx, shown, r, emit, bad)
 	var broken *brokenError
 	if errors.As(err, &broken) {
@@ -148,6 +152,18 @@ func (c counted) Read(p []byte) (int, error) {
 	n, err := c.r.Read(p)
 	c.read(n)
 	return n, err
+}
+
+// packedOtherwise names the way in which a stream is packed that nobody here
+// reads, "" for none.
+func packedOtherwise(r *bufio.Reader) string {
+	head, _ := r.Peek(4) // what is wrong comes up again
+	for magic, name := range map[string]string{"\xfd7zX": "xz", "BZh": "bzip2", "PK\x03\x04": "zip"} {
+		if strings.HasPrefix(string(head), magic) {
+			return name
+		}
+	}
+	return ""
 }
 
 // unpacked gives the content of a stream that may be packed with gzip or zstd,

@@ -6,6 +6,7 @@ import (
 	"crypto/sha1"
 	"encoding/base32"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -198,6 +199,23 @@ func TestDirectoryOfFilesNamedByHostAndDate(t *testing.T) {
 	for _, site := range []string{"http://example.org:8080", "https://www.example.net"} {
 		if k := knownOf(t, s, site); len(k.Runs) != 1 {
 			t.Errorf("%s: %d runs", site, len(k.Runs))
+		}
+	}
+}
+
+// What is packed otherwise is said once, with what to do, and read no further.
+func TestWhatIsPackedOtherwiseIsNamed(t *testing.T) {
+	for head, want := range map[string]string{"\xfd7zXZ\x00": "xz", "BZh91AY&SY": "bzip2", "PK\x03\x04": "zip"} {
+		for _, open := range []func([]string, io.Reader) (history.Source, error){history.JSONL, history.WARC} {
+			source, err := open([]string{history.Stdin}, strings.NewReader(head+"\n{}\n{}\n"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			var got []string
+			err = source.Read(t.Context(), func(history.Capture) error { return nil }, func(b history.Bad) { got = append(got, b.String()) }, func(int) {})
+			if err != nil || len(got) != 1 || !strings.HasPrefix(got[0], "standard input: it is packed with "+want+", ") {
+				t.Errorf("%s: %q, %v", want, got, err)
+			}
 		}
 	}
 }
