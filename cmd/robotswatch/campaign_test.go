@@ -45,7 +45,6 @@ type span struct{ from, to time.Time }
 // campaign is the daemon with all that is round it.
 type campaign struct {
 	t         *testing.T
-	binary    string
 	dir       string
 	web       *simweb.Web
 	receivers []*faultyReceiver
@@ -56,10 +55,7 @@ type campaign struct {
 
 func newCampaign(t *testing.T, dir string) *campaign {
 	t.Helper()
-	c := &campaign{t: t, dir: dir, binary: filepath.Join(t.TempDir(), "robotswatch")}
-	if out, err := exec.Command("go", "build", "-o", c.binary, ".").CombinedOutput(); err != nil {
-		t.Fatalf("build: %v\n%s", err, out)
-	}
+	c := &campaign{t: t, dir: dir}
 	var err error
 	if c.web, err = simweb.New(); err != nil {
 		t.Fatal(err)
@@ -104,7 +100,7 @@ watch = ["GPTBot", "CCBot"]
 }
 
 func (c *campaign) command(args ...string) *exec.Cmd {
-	return exec.Command(c.binary, append([]string{"--config", filepath.Join(c.dir, "config.toml")}, args...)...)
+	return program(c.t, c.dir, nil, append([]string{"--config", filepath.Join(c.dir, "config.toml")}, args...)...)
 }
 
 // start runs the daemon; its log is kept.

@@ -8,7 +8,6 @@ import (
 	"bufio"
 	"net/http"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -21,13 +20,9 @@ const demoLimit = 60 * time.Second
 
 func TestDemoTellsEachPartOfThePlotOnce(t *testing.T) {
 	t.Parallel()
-	binary := filepath.Join(t.TempDir(), "robotswatch")
-	if out, err := exec.Command("go", "build", "-o", binary, ".").CombinedOutput(); err != nil {
-		t.Fatalf("build: %v\n%s", err, out)
-	}
 	temp := t.TempDir()
-	cmd := exec.Command(binary, "demo")
-	cmd.Env = append(os.Environ(), "TMPDIR="+temp)
+	cmd := program(t, t.TempDir(), nil, "demo")
+	cmd.Env = append(cmd.Env, "TMPDIR="+temp)
 	stdout, err := cmd.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)

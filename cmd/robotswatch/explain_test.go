@@ -3,7 +3,6 @@ package main
 import (
 	"encoding/json"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -95,15 +94,12 @@ func TestExplainRefusesWhatItCannotUnderstand(t *testing.T) {
 // The conformance cases, asked as anybody would ask them: of the binary.
 func TestExplainConformanceThroughTheBinary(t *testing.T) {
 	dir := t.TempDir()
-	binary, file := filepath.Join(dir, "robotswatch"), filepath.Join(dir, "robots.txt")
-	if out, err := exec.Command("go", "build", "-o", binary, ".").CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
+	file := filepath.Join(dir, "robots.txt")
 	for _, c := range realdata.Conformance(t) {
 		if err := os.WriteFile(file, c.Robots, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		cmd := exec.Command(binary, "explain", file, c.URL, "--agent", c.Agent, "--format", "json")
+		cmd := program(t, dir, nil, "explain", file, c.URL, "--agent", c.Agent, "--format", "json")
 		out, err := cmd.Output()
 		var got explanation
 		if jsonErr := json.Unmarshal(out, &got); jsonErr != nil {

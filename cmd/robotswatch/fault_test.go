@@ -170,7 +170,7 @@ func TestFaultNoNames(t *testing.T) {
 	for i := range 40 {
 		hosts = append(hosts, fmt.Sprintf("site%d.example", i))
 	}
-	config := s.sites(hosts...) + "[confirm]\nfailures = 2\ninterval = \"1s\"\n"
+	config := s.sites(hosts...) + "[confirm]\nfailures = 2\ninterval = \"3s\"\n"
 	s.configure(config)
 	p := start(t, s.dir).ready()
 	eventually(t, "each site is known", func() bool { v, _ := p.metric(`robotswatch_sites{state="policy"}`); return v == 40 })

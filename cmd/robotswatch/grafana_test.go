@@ -25,6 +25,7 @@ func TestEveryPanelOfTheDashboardHasData(t *testing.T) {
 	if err != nil {
 		t.Skip("Prometheus is not installed")
 	}
+	t.Parallel()
 	dir := t.TempDir()
 	daemon := startDaemonToScrape(t, dir)
 	api := startPrometheus(t, prometheus, dir, daemon)
@@ -107,11 +108,7 @@ type = "log"
 	if err := os.WriteFile(file, []byte(config), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	binary := filepath.Join(dir, "robotswatch")
-	if out, err := exec.Command("go", "build", "-o", binary, ".").CombinedOutput(); err != nil {
-		t.Fatalf("build: %v\n%s", err, out)
-	}
-	runUntilTheEnd(t, exec.Command(binary, "--config", file, "run"))
+	runUntilTheEnd(t, program(t, dir, nil, "--config", file, "run"))
 	return address
 }
 

@@ -3,8 +3,10 @@ package main
 import (
 	"bufio"
 	"encoding/json"
+	"flag"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"net"
 	"net/http"
 	"os"
@@ -24,11 +26,18 @@ import (
 // that tests of the process need no other binary.
 const asProgram = "ROBOTSWATCH_TEST_AS_PROGRAM"
 
+// parallel is how many tests run at once unless the command line says: most of
+// their time they wait for processes, and for seconds to pass.
+const parallel = "4"
+
 func TestMain(m *testing.M) {
 	if os.Getenv(asProgram) != "" {
 		main()
 	}
-	os.Exit(m.Run())
+	if err := flag.Set("test.parallel", parallel); err != nil {
+		panic(err)
+	}
+	os.Exit(m.Run()) // reads the command line after that
 }
 
 // patience of tests for something that must happen.
@@ -318,14 +327,20 @@ func hook(name, url string) string {
 	return fmt.Sprintf("[[receivers]]\nname = %q\ntype = \"webhook\"\nurl = %q\ngroup_wait = \"0\"\n", name, url)
 }
 
+// freeAddress is one that nobody listens at and that no connection of another
+// test is given meanwhile: systems take ports for those from 32768 on.
 func freeAddress(t *testing.T) string {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
+	for range 100 {
+		l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", 20000+rand.IntN(12000)))
+		if err != nil {
+			continue // somebody else's
+		}
+		defer l.Close()
+		return l.Addr().String()
 	}
-	defer l.Close()
-	return l.Addr().String()
+	t.Fatal("no port is free")
+	return ""
 }
 
 func runUntilTheEnd(t *testing.T, cmd *exec.Cmd) {

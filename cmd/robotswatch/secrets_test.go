@@ -14,7 +14,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os/exec"
-	"path/filepath"
 	"regexp"
 	"strings"
 	"syscall"
@@ -41,7 +40,7 @@ func TestSecretsNeverShow(t *testing.T) {
 	defer refusing.Close()
 	host := strings.TrimPrefix(refusing.URL, "http://")
 	key := base64.StdEncoding.EncodeToString([]byte(planted + planted + planted + planted))
-	receivers := strings.NewReplacer("HOST", host, "SECRET", planted, "KEY", key).Replace(`
+	receivers := strings.NewReplacer("[[receivers]]", "[[receivers]]\ngroup_wait = \"0\"", "HOST", host, "SECRET", planted, "KEY", key).Replace(`
 [[receivers]]
 name = "slack-webhook"
 type = "slack"
@@ -75,13 +74,10 @@ type = "alertmanager"
 url = "http://user:SECRET14@HOST/SECRET15"
 `)
 	s := newScene(t, receivers)
-	binary := filepath.Join(t.TempDir(), "robotswatch")
-	if out, err := exec.Command("go", "build", "-o", binary, ".").CombinedOutput(); err != nil {
-		t.Fatalf("build: %v\n%s", err, out)
-	}
+	dir := t.TempDir()
 	var seen, safe bytes.Buffer // what commands print; the daemon's log
 	command := func(args ...string) *exec.Cmd {
-		cmd := exec.Command(binary, append([]string{"--config", s.config, "--log-level", "debug"}, args...)...)
+		cmd := program(t, dir, nil, append([]string{"--config", s.config, "--log-level", "debug"}, args...)...)
 		cmd.Stdout, cmd.Stderr = &seen, &seen
 		return cmd
 	}
@@ -90,7 +86,7 @@ url = "http://user:SECRET14@HOST/SECRET15"
 		_ = command(args...).Run() // some of them fail, as they shall
 	}
 	s.play("User-agent: *\nAllow: /\nUser-agent: GPTBot\nDisallow: /\n")
-	daemon := exec.Command(binary, "--config", s.config, "--log-level", "debug", "--log-format", "json", "run")
+	daemon := program(t, dir, nil, "--config", s.config, "--log-level", "debug", "--log-format", "json", "run")
 	logs, err := daemon.StderrPipe()
 	if err != nil {
 		t.Fatal(err)

@@ -44,11 +44,13 @@ func postgresServer(t *testing.T) *pgtest.Cluster {
 
 func upgradeBoth(t *testing.T, dir string, cluster *pgtest.Cluster) {
 	t.Run("sqlite", func(t *testing.T) {
+		t.Parallel()
 		s := newStage(t)
 		keepFile(t, filepath.Join(s.dir, "store.db"), unpack(t, filepath.Join(dir, releaseSQLite)))
 		upgrade(t, s, dir, "sqlite:store.db", openRaw(t, "sqlite", filepath.Join(s.dir, "store.db")))
 	})
 	t.Run("postgres", func(t *testing.T) {
+		t.Parallel()
 		url := cluster.Database(t)
 		restore(t, url, unpack(t, filepath.Join(dir, releasePostgres)))
 		upgrade(t, newStage(t), dir, url, openRaw(t, "pgx", url))

@@ -20,7 +20,10 @@ func TestUpgradeFromEachRelease(t *testing.T) {
 	}
 	cluster := postgresServer(t)
 	for _, dir := range dirs {
-		t.Run(filepath.Base(dir), func(t *testing.T) { upgradeBoth(t, dir, cluster) })
+		t.Run(filepath.Base(dir), func(t *testing.T) {
+			t.Parallel()
+			upgradeBoth(t, dir, cluster)
+		})
 	}
 }
 
