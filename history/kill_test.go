@@ -61,9 +61,11 @@ func TestKilledBackfillGoesOn(t *testing.T) {
 	whole, broken := filepath.Join(dir, "whole.db"), filepath.Join(dir, "broken.db")
 	took, _ := run(whole, time.Hour)
 	kills := 0
-	for range sizes.Pick(5, 2) {
-		if _, killed := run(broken, time.Duration(rand.Float64()*float64(took))); killed {
+	for left := took; kills < sizes.Pick(5, 2); {
+		if ended, killed := run(broken, time.Duration(rand.Float64()*float64(left))); killed {
 			kills++
+		} else {
+			left = ended // what earlier ones recorded it need not do again
 		}
 	}
 	run(broken, time.Hour)
