@@ -2,6 +2,7 @@ package main
 
 import (
 	"cmp"
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -93,10 +94,12 @@ Exit code 1 when any agent asked for is not "allowed".`,
 					return err
 				}
 			}
-			client := look.client()
+			ctx, cancel := context.WithCancel(cmd.Context())
+			defer cancel()
+			looks := look.lookAtAll(ctx, origins)
 			answer := error(nil)
-			for _, origin := range origins {
-				out := client.Look(cmd.Context(), fetch.Request{Origin: origin})
+			for i, origin := range origins {
+				out := <-looks[i]
 				if out.Reason == fetch.AddressRefused || out.Reason.Ours() {
 					return fmt.Errorf("%s: %s%s", origin, outcomeWords(out), refusedHint(out))
 				}

@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"slices"
+	"strings"
 	"testing"
 )
 
@@ -40,5 +41,24 @@ func TestCheckAsksForTokensGroupsAndAllOthers(t *testing.T) {
 		if code != tc.code || !slices.Equal(got, tc.want) {
 			t.Errorf("%v: exit %d, %q; want %d, %q", tc.agents, code, got, tc.code, tc.want)
 		}
+	}
+}
+
+// Sites are looked at together, and told of in the order they were asked for:
+// here the first answers only once the last is asked.
+func TestCheckLooksAtSitesTogether(t *testing.T) {
+	last := make(chan struct{})
+	slow := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		select {
+		case <-last:
+		case <-r.Context().Done(): // the look gave up
+		}
+	}))
+	defer slow.Close()
+	quick := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { close(last) }))
+	defer quick.Close()
+	code, out, stderr := runApp(t, "", "check", slow.URL, quick.URL, "--allow-private-networks", "--agent", "GPTBot")
+	if first, second := strings.Index(out, slow.URL), strings.Index(out, quick.URL); code != exitOK || first < 0 || second < first {
+		t.Errorf("exit %d, %s%s", code, out, stderr)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/url"
 	"slices"
+	"sync/atomic"
 
 	"github.com/spf13/cobra"
 
@@ -32,7 +33,30 @@ func (f lookFlags) client() *fetch.Client {
 		UserAgent:  oneShotUserAgent,
 		Policy:     netpolicy.Policy{AllowPrivate: f.allowPrivate},
 		ChainTrust: -1,
+		PerAddress: looksAtOnce,
 	})
+}
+
+// looksAtOnce is how many sites are looked at at the same time by hand.
+const looksAtOnce = 8
+
+// lookAtAll looks at sites, several at a time, and gives what came of each in
+// a channel of its own.
+func (f lookFlags) lookAtAll(ctx context.Context, origins []string) []chan fetch.Outcome {
+	client := f.client()
+	outcomes := make([]chan fetch.Outcome, len(origins))
+	for i := range outcomes {
+		outcomes[i] = make(chan fetch.Outcome, 1)
+	}
+	var taken atomic.Int64
+	for range min(looksAtOnce, len(origins)) {
+		go func() {
+			for i := taken.Add(1) - 1; i < int64(len(origins)); i = taken.Add(1) - 1 {
+				outcomes[i] <- client.Look(ctx, fetch.Request{Origin: origins[i]})
+			}
+		}()
+	}
+	return outcomes
 }
 
 // fetchSource reads the robots.txt at a URL. A URL without a path means the
