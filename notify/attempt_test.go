@@ -112,7 +112,7 @@ func TestPermanentRefusalIsDeadAtOnce(t *testing.T) {
 		w := newWorld(t, 2)
 		box := &inbox{answer: func(m notify.Message) error {
 			if m.Changes[0].Site == origin(0) {
-				return &notify.SendError{Err: errors.New("msg_too_long"), Permanent: true}
+				return &notify.SendError{Err: errors.New("channel_not_found"), Permanent: true}
 			}
 			return nil
 		}}
@@ -122,7 +122,7 @@ func TestPermanentRefusalIsDeadAtOnce(t *testing.T) {
 		d.Poke()
 		time.Sleep(time.Second)
 		dead, err := w.store.ListDeliveries(t.Context(), deadOnes)
-		if err != nil || len(dead) != 1 || dead[0].LastError != "msg_too_long" {
+		if err != nil || len(dead) != 1 || dead[0].LastError != "channel_not_found" {
 			t.Errorf("dead %+v, %v", dead, err)
 		}
 		if len(box.got()) != 1 || box.tried() != 2 {

@@ -37,7 +37,8 @@ const maxErrorText = 300
 func (e *SendError) Error() string { return visible.Short(e.Err.Error(), maxErrorText) }
 func (e *SendError) Unwrap() error { return e.Err }
 
-// refusedStatus makes an error of an HTTP answer that is not a success.
+// refusedStatus makes an error of an HTTP answer that is not a success: 4xx
+// other than 408 and 429 are permanent.
 func refusedStatus(resp *http.Response, now time.Time) *SendError {
 	return &SendError{
 		Err:        errors.New("answered " + statusText(resp.StatusCode)),
@@ -54,16 +55,8 @@ func statusText(code int) string {
 	return s
 }
 
-// permanentStatus tells whether a receiver will never take the message: it is
-// gone for good, or cannot have such a thing. What else it answers (a token
-// that is no longer known, a page that is missing while something is deployed)
-// is mended some time, and until then the message waits.
 func permanentStatus(code int) bool {
-	switch code {
-	case http.StatusGone, http.StatusRequestEntityTooLarge, http.StatusUnsupportedMediaType, http.StatusUnprocessableEntity:
-		return true
-	}
-	return false
+	return code >= 400 && code < 500 && code != http.StatusRequestTimeout && code != http.StatusTooManyRequests
 }
 
 // retryAfter reads the header: seconds or a date (RFC 9110, 10.2.3).

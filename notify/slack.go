@@ -179,15 +179,15 @@ func slackError(err error) error {
 	}
 	var refused slack.SlackErrorResponse
 	if errors.As(err, &refused) {
-		return &SendError{Err: errors.New("slack: " + refused.Err), Permanent: ofMessage[refused.Err]}
+		return &SendError{Err: errors.New("slack: " + refused.Err), Permanent: !passing[refused.Err]}
 	}
 	return &SendError{Err: fmt.Errorf("slack: %w", withoutURL(err))}
 }
 
-// ofMessage are Slack's errors that speak of the message, so that another
-// attempt cannot cure them. All others (channel_not_found, invalid_auth, ...)
-// end when somebody mends the channel or the token.
-var ofMessage = map[string]bool{
-	"invalid_arguments": true, "invalid_attachments": true, "invalid_blocks": true, "invalid_blocks_format": true,
-	"msg_blocks_too_long": true, "msg_too_long": true, "no_text": true, "too_many_attachments": true,
+// passing are Slack's errors that another attempt may cure; all others
+// (channel_not_found, invalid_auth, ...) are refusals for good.
+var passing = map[string]bool{
+	"ratelimited": true, "rate_limited": true, "message_limit_exceeded": true,
+	"internal_error": true, "fatal_error": true, "service_unavailable": true,
+	"request_timeout": true, "team_added_to_org": true, "accesslimited": true,
 }

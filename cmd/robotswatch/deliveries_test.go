@@ -136,7 +136,7 @@ func TestDeadDeliveriesAreListedRetriedAndDropped(t *testing.T) {
 		t.Errorf("what was sent: exit %d, %s", code, stderr)
 	}
 
-	status.Store(http.StatusUnprocessableEntity)
+	status.Store(http.StatusNotFound)
 	s.play("User-agent: *\nDisallow: /\n")
 	s.once()
 	if out := s.want(exitOK, "deliveries", "--drop"); out != "1 delivery dropped\n" {
