@@ -42,26 +42,14 @@ func Profile(v Version, text []byte, list []diff.Agent) []AgentAccess {
 }
 
 func profileOf(v Version, in *diff.Input, list []diff.Agent) []AgentAccess {
-	type group struct { // agents under the same groups of the file
-		reading robots.Reading
-		source  robots.Source
-		token   string
-	}
 	profile := make([]AgentAccess, len(list))
-	found := map[group]diff.Access{}
 	for i, a := range list {
 		profile[i] = AgentAccess{Agent: a.Token, Access: v.access()}
-		if v.State != fetch.Policy {
-			continue
+	}
+	if v.State == fetch.Policy {
+		for i, g := range in.Grants(list) {
+			profile[i].Access = g.Access
 		}
-		rules := in.Rules(a)
-		g := group{a.Reading, rules.Source, rules.Token}
-		access, ok := found[g]
-		if !ok {
-			access = accessOf(rules)
-			found[g] = access
-		}
-		profile[i].Access = access
 	}
 	return profile
 }
