@@ -54,6 +54,7 @@ type job struct {
 	started time.Time // the same moment, to measure from
 	began   int64     // the same by the clock that decides, in milliseconds
 	until   int64     // the end of the lease by that clock: it tells whose the lease is
+	tried   int64     // the end that the last attempt to renew wrote, which stands if only its answer was lost
 }
 
 func (j *job) failed(err error) error {
@@ -81,7 +82,7 @@ func (j *job) begin(ctx context.Context, period time.Duration) (ok bool, err err
 		}
 		return err
 	})
-	j.began = j.until - jobLease.Milliseconds()
+	j.began, j.tried = j.until-jobLease.Milliseconds(), j.until
 	return ok, err
 }
 
@@ -110,17 +111,18 @@ func (j *job) keep(ctx context.Context, lose context.CancelCauseFunc) {
 
 func (j *job) renew(ctx context.Context) (mine bool, err error) {
 	err = j.store.Write(ctx, func(tx *Tx) error {
-		var until int64
 		err := tx.QueryRow(ctx, `UPDATE jobs SET lease_until = COALESCE(CAST($2 AS BIGINT), {{now}}) + CAST($3 AS BIGINT)
-			WHERE name = $1 AND lease_until = $4 RETURNING lease_until`, j.name, j.clock(), jobLease.Milliseconds(), j.until).Scan(&until)
+			WHERE name = $1 AND lease_until IN ($4, $5) RETURNING lease_until`,
+			j.name, j.clock(), jobLease.Milliseconds(), j.until, j.tried).Scan(&j.tried)
+		mine = err == nil
 		if errors.Is(err, sql.ErrNoRows) {
 			return nil
 		}
-		if err == nil {
-			j.until, mine = until, true
-		}
 		return err
 	})
+	if err == nil && mine {
+		j.until = j.tried
+	}
 	return mine, err
 }
 
@@ -132,7 +134,7 @@ func (j *job) end(ctx context.Context, succeeded bool) error {
 	}
 	return j.store.Write(ctx, func(tx *Tx) error {
 		_, err := tx.Exec(ctx, `UPDATE jobs SET lease_until = 0, done_at = CASE WHEN CAST($2 AS BIGINT) = 0 THEN done_at ELSE CAST($2 AS BIGINT) END
-			WHERE name = $1 AND lease_until = $3`, j.name, done, j.until)
+			WHERE name = $1 AND lease_until IN ($3, $4)`, j.name, done, j.until, j.tried)
 		return err
 	})
 }

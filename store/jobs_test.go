@@ -124,6 +124,47 @@ func TestAJobThatAnotherDaemonTookEnds(t *testing.T) {
 	})
 }
 
+// A renewal that is rolled back as it is committed is made again, from the end
+// that stands.
+func TestAFailedRenewalIsMadeAgain(t *testing.T) {
+	onPostgres(t, func(t *testing.T, url string) {
+		s := open(t, url)
+		j := job{store: s, name: "past", now: t0, started: time.Now()}
+		if ok, err := j.begin(t.Context(), 0); err != nil || !ok {
+			t.Fatal(ok, err)
+		}
+		for _, st := range []string{
+			"CREATE SEQUENCE commits", // it counts also what is rolled back
+			`CREATE FUNCTION fail_first() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN
+				IF nextval(''commits'') = 1 THEN RAISE EXCEPTION USING ERRCODE = ''40001''; END IF;
+				RETURN NULL; END'`,
+			"CREATE CONSTRAINT TRIGGER fail_first AFTER UPDATE ON jobs DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION fail_first()",
+		} {
+			if _, err := s.exec(t.Context(), st); err != nil {
+				t.Fatal(err)
+			}
+		}
+		first := j.until
+		for range 2 {
+			if mine, err := j.renew(t.Context()); err != nil || !mine {
+				t.Fatalf("renewed: %v, %v", mine, err)
+			}
+		}
+		if until := count(t, s, "SELECT lease_until FROM jobs"); int64(until) != j.until || j.until <= first {
+			t.Errorf("the lease ends at %d, and is taken to end at %d; first at %d", until, j.until, first)
+		}
+		if tries := count(t, s, "SELECT last_value FROM commits"); tries != 3 {
+			t.Errorf("%d commits of two renewals, want one that failed", tries)
+		}
+		if err := j.end(t.Context(), true); err != nil {
+			t.Fatal(err)
+		}
+		if until := count(t, s, "SELECT lease_until FROM jobs"); until != 0 {
+			t.Error("its end did not give it back")
+		}
+	})
+}
+
 // With SQLite a daemon that starts is the only one, and waits for nobody.
 func TestAJobOfADaemonThatWasKilledIsBegunAfterTheRestart(t *testing.T) {
 	url := "sqlite:" + filepath.Join(t.TempDir(), "test.db")
