@@ -24,12 +24,14 @@ func (s *Store) HasTag(ctx context.Context, tag string) (has bool, err error) {
 	return has, nil
 }
 
-// HasAgent reports whether an agent, in any case, was ever watched or is in a
-// change, be it only named by a policy.
+// HasAgent reports whether an agent, in any case, is watched or is in a change,
+// be it only named by a policy.
 func (s *Store) HasAgent(ctx context.Context, token string) (has bool, err error) {
 	token = strings.ToLower(token)
 	err = s.QueryRow(ctx, `SELECT EXISTS (SELECT 1 FROM watched_agents WHERE token = $1)
-		OR EXISTS (SELECT 1 FROM sets WHERE {{find}}(lower(members), $2) > 0)`, token, joinSet([]string{token})).Scan(&has)
+		OR EXISTS (SELECT 1 FROM sets WHERE {{find}}(lower(members), $2) > 0 AND (
+			EXISTS (SELECT 1 FROM changes WHERE agents_id > 0 AND agents_id = sets.id) OR
+			EXISTS (SELECT 1 FROM standings WHERE sites <> 0 AND agents_id = sets.id)))`, token, joinSet([]string{token})).Scan(&has)
 	if err != nil {
 		return false, fmt.Errorf("agent %q: %w", token, err)
 	}

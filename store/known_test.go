@@ -28,7 +28,7 @@ func TestNamesAreKnownWhileSomethingBearsThem(t *testing.T) {
 				t.Errorf("tag %s: %v, %v", tag, got, err)
 			}
 		}
-		for agent, want := range map[string]bool{"OWNBOT": true, "watchedbot": true, "GPTBot": true, "WatchedBo": false} {
+		for agent, want := range map[string]bool{"OWNBOT": true, "watchedbot": true, "GPTBot": true, "WatchedBo": false, "news": false, "sport": false} {
 			if got, err := s.HasAgent(t.Context(), agent); err != nil || got != want {
 				t.Errorf("agent %s: %v, %v", agent, got, err)
 			}

@@ -24,8 +24,8 @@ type Store interface {
 // NameStore tells which names mean something.
 type NameStore interface {
 	HasTag(ctx context.Context, tag string) (bool, error)
-	// HasAgent reports whether an agent, in any case, was ever watched or is in
-	// a change.
+	// HasAgent reports whether an agent, in any case, is watched or is in a
+	// change.
 	HasAgent(ctx context.Context, token string) (bool, error)
 }
 
