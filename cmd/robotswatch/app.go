@@ -106,7 +106,7 @@ crawler could fetch becomes forbidden, or free again.`,
 // may be given again, as those do who add to an alias.
 func onlyOnce(cmd *cobra.Command) {
 	guard := func(f *pflag.Flag) {
-		if f.Value.Type() == "string" {
+		if one := f.Value.Type(); one == "string" || one == "int" {
 			f.Value = &onceValue{Value: f.Value}
 		}
 	}

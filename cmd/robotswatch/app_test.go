@@ -26,6 +26,7 @@ func TestUsageErrorsExitWith2AndSayWhatIsAllowed(t *testing.T) {
 		{[]string{"version", "--log-level", "loud"}, "allowed are debug, info, warn and error"},
 		{[]string{"explain", "FILE", "/", "--agent", "GPTBot", "--agent", "CCBot"}, `"--agent" flag: it is there twice`},
 		{[]string{"access", "--site", "a.example", "--site=b.example"}, `"--site" flag: it is there twice`},
+		{[]string{"changes", "--limit", "5", "--limit=50"}, `"--limit" flag: it is there twice`},
 		{nil, "a command is missing"},
 		{[]string{"config"}, "a command is missing"},
 		{[]string{"config", "chek"}, `unknown command "chek"`},
