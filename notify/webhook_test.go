@@ -86,7 +86,7 @@ func TestWebhookAnswers(t *testing.T) {
 		permanent bool
 		after     time.Duration
 	}{
-		{400, "", true, 0}, {401, "", true, 0}, {404, "", true, 0}, {410, "", true, 0},
+		{400, "", true, 0}, {401, "", true, 0}, {403, "", true, 0}, {404, "", true, 0}, {410, "", true, 0}, {499, "", true, 0},
 		{408, "", false, 0}, {429, "60", false, time.Minute}, {500, "", false, 0}, {503, "999999", false, time.Hour},
 		{302, "", false, 0}, // where to is not what the configuration says
 	} {
