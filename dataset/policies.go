@@ -132,8 +132,8 @@ func readText(text []byte, list []diff.Agent) []readAccess {
 	for i, g := range diff.NewInput(text).Grants(list) {
 		got[i].access = g.Access
 		if rule := diff.Ordinary(g.Rules); rule != nil {
-			text, line := rule.Text, int32(rule.Line)
-			got[i].rule, got[i].line = &text, &line
+			said, line := rule.Text, int32(rule.Line)
+			got[i].rule, got[i].line = &said, &line
 		}
 	}
 	return got

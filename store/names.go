@@ -20,9 +20,8 @@ const (
 // names holds the origins of all sites, for the one question that no index
 // answers in both databases: which contain a text. A million take about 30 MB,
 // from LoadNames or the first such question on, and are searched in
-// milliseconds; an index
-// of parts would cost each site several times its name on disk, and every new
-// site the writing of it.
+// milliseconds; an index of parts would cost each site several times its name
+// on disk, and every new site the writing of it.
 type names struct {
 	mu   sync.Mutex // held while names are loaded, so that one caller loads
 	text []byte     // origins in order, a line each; replaced, never changed

@@ -120,8 +120,8 @@ func (d *Daemon) Use(j *Judge, r Router) {
 func (d *Daemon) Judge() *Judge { return d.judge.Load() }
 
 // LastRound is when the store last answered the question for due sites, well
-// or not; the zero time before the first. While the daemon runs that is every
-// second or so.
+// or not, or there was no room for more; the zero time before the first. While
+// the daemon runs that is every second or so.
 func (d *Daemon) LastRound() time.Time {
 	if at := d.round.Load(); at != nil {
 		return *at
@@ -130,7 +130,7 @@ func (d *Daemon) LastRound() time.Time {
 }
 
 // Trouble is why the store gives no due sites or takes no results; nil when it
-// did so at the last attempt.
+// did so at the last attempt, or no more sites are wanted just now.
 func (d *Daemon) Trouble() error {
 	return errors.Join(d.claiming.last(), d.recording.last())
 }

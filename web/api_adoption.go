@@ -72,8 +72,11 @@ func (s *Server) apiAdoption(api huma.API) {
 		if err != nil {
 			return nil, err
 		}
-		for _, agent := range append([]string{""}, in.Agent...) {
-			if err := s.known(ctx, in.Tag, agent); err != nil {
+		if err := s.known(ctx, in.Tag, ""); err != nil {
+			return nil, err
+		}
+		for _, agent := range in.Agent {
+			if err := s.known(ctx, "", agent); err != nil {
 				return nil, err
 			}
 		}
