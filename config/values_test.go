@@ -11,14 +11,14 @@ import (
 func TestDurations(t *testing.T) {
 	tests := map[string]time.Duration{
 		"0": 0, "30s": 30 * time.Second, "5m": 5 * time.Minute, "1h30m": 90 * time.Minute, "7d": 7 * day, "0d": 0,
-		"1d12h": 36 * time.Hour, "1.5d": 36 * time.Hour, "72h": 3 * day, "-1s": -time.Second, "250ms": 250 * time.Millisecond,
+		"1d12h": 36 * time.Hour, "1.5d": 36 * time.Hour, "72h": 3 * day, "-1s": -time.Second, "250ms": 250 * time.Millisecond, "36500d": mostDays * day,
 	}
 	for s, want := range tests {
 		if got, err := ParseDuration(s); err != nil || got != want {
 			t.Errorf("%q: got %v, %v, want %v", s, got, err, want)
 		}
 	}
-	for _, s := range []string{"", "d", "7", "seven days", "7 d", "1d-1h", "1e9d", "Infd", "NaNd", "1h1d", "7dd", "9999999d"} {
+	for _, s := range []string{"", "d", "7", "seven days", "7 d", "1d-1h", "1e9d", "Infd", "NaNd", "1h1d", "7dd", "36501d", "9999999d"} {
 		if got, err := ParseDuration(s); err == nil {
 			t.Errorf("%q: got %v, want an error", s, got)
 		}

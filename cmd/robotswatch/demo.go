@@ -127,7 +127,7 @@ func demoConfig(dir, listen, proxy, hook string, plot []demoStory) string {
 	fmt.Fprintf(&b, "[confirm]\nfailures = 3\ninterval = \"1s\"\n")
 	fmt.Fprintf(&b, "[agents]\nwatch = [\"%s\"]\n", strings.Join(demoWatched, `", "`))
 	fmt.Fprintf(&b, "[server]\nlisten = %q\n", listen)
-	fmt.Fprintf(&b, "[[receivers]]\nname = \"terminal\"\ntype = \"webhook\"\nurl = %q\ngroup_wait = \"0\"\nallow_private_networks = true\n", hook)
+	fmt.Fprintf(&b, "[[receivers]]\nname = \"terminal\"\ntype = \"webhook\"\nurl = %q\ngroup_wait = \"0\"\n", hook)
 	for _, s := range plot {
 		fmt.Fprintf(&b, "[[sites]]\nurl = \"http://%s\"\ntags = [\"demo\"]\n", s.host)
 	}
