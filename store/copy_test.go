@@ -62,11 +62,11 @@ func furnish(t testing.TB, s *Store, sites int) {
 	if err := s.Rewrite(t.Context(), []*history.Rewrite{captured(list[0].Origin, t0.AddDate(-1, 0, 0), 0)}); err != nil {
 		t.Fatal(err)
 	}
-	known := watcher.AgentMove{Day: t0, Agent: "GPTBot", Access: profileOf("blocked", "named")[0].Access, Sites: 1}
-	if _, err := s.Newcomers(t.Context(), []string{"GPTBot"}, t0); err != nil {
+	known := watcher.AgentMove{Day: t0, Agent: "NewBot", Access: profileOf("blocked", "named")[0].Access, Sites: 1}
+	if _, err := s.Newcomers(t.Context(), []string{"GPTBot", "NewBot"}, t0); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.RecordPast(t.Context(), []string{"GPTBot"}, history.PastPage{Moves: []watcher.AgentMove{known}, Last: true}); err != nil {
+	if err := s.RecordPast(t.Context(), []string{"NewBot"}, history.PastPage{Moves: []watcher.AgentMove{known}, Last: true}); err != nil {
 		t.Fatal(err)
 	}
 	for _, tb := range tables {

@@ -157,7 +157,15 @@ func (s *Store) judgedBy(ctx context.Context, tx *Tx) (map[string]bool, error) {
 
 // RecordPast implements history.Newcomers.
 func (s *Store) RecordPast(ctx context.Context, agents []string, page history.PastPage) error {
+	cursor := sql.NullString{String: page.After, Valid: !page.Last}
 	err := s.Write(ctx, func(tx *Tx) error {
+		// A commit whose answer never came may have happened, and what is added
+		// up must not be added again. Agents that go on together stand together.
+		var there bool
+		if err := tx.QueryRow(ctx, `SELECT EXISTS (SELECT 1 FROM watched_agents WHERE token = $1
+			AND cursor IS NOT DISTINCT FROM CAST($2 AS TEXT))`, strings.ToLower(agents[0]), cursor).Scan(&there); err != nil || there {
+			return err
+		}
 		if err := s.correct(ctx, tx, page.Changes); err != nil {
 			return err
 		}
@@ -173,7 +181,6 @@ func (s *Store) RecordPast(ctx context.Context, agents []string, page history.Pa
 			}
 			moves = append(moves, []any{strings.ToLower(m.Agent), dayOf(m.Day), tags, string(code), int64(m.Sites)})
 		}
-		cursor := sql.NullString{String: page.After, Valid: !page.Last}
 		for _, a := range agents {
 			cursors = append(cursors, []any{strings.ToLower(a), cursor})
 		}
