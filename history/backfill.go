@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/robotswatch/robotswatch/fetch"
+	"github.com/robotswatch/robotswatch/internal/visible"
 	"github.com/robotswatch/robotswatch/watcher"
 )
 
@@ -115,8 +116,13 @@ func (r *run) read(ctx context.Context, source Source) error {
 	})
 }
 
+// maxBad is how much is said of one thing that is wrong, in characters: some of
+// it is repeated from an archive.
+const maxBad = 500
+
 func (r *run) bad(b Bad) {
 	r.sum.Bad++
+	b.What = visible.Short(b.What, maxBad)
 	r.Bad(b)
 }
 

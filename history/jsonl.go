@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/robotswatch/robotswatch/fetch"
-	"github.com/robotswatch/robotswatch/internal/visible"
 )
 
 // JSONL reads files of JSON lines, plain or packed with gzip or zstd: one
@@ -79,7 +78,7 @@ func readJSONL(ctx context.Context, name string, r *bufio.Reader, emit func(Capt
 func parseLine(text []byte) (Capture, error) {
 	var l jsonLine
 	if err := json.Unmarshal(text, &l); err != nil {
-		return Capture{}, fmt.Errorf("not a JSON object as it should be: %s", visible.Text(err.Error()))
+		return Capture{}, fmt.Errorf("not a JSON object as it should be: %w", err)
 	}
 	switch {
 	case l.Site == "":

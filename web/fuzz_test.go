@@ -86,6 +86,9 @@ func checkAnswer(t *testing.T, d *document, method, path string, got *httptest.R
 	t.Helper()
 	answer := got.Body.String()
 	media, _, _ := strings.Cut(got.Header().Get("Content-Type"), ";")
+	if got.Code == http.StatusMovedPermanently {
+		media = "" // of net/http, which repeats the query as it came
+	}
 	switch media {
 	case "text/html", "image/svg+xml", "application/atom+xml":
 		for _, bad := range []string{"<script>", "\u202e", "\x1b", "\x00", "href=\"javascript:"} {
