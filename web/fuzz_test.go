@@ -86,7 +86,7 @@ func checkAnswer(t *testing.T, d *document, method, path string, got *httptest.R
 	t.Helper()
 	answer := got.Body.String()
 	media, _, _ := strings.Cut(got.Header().Get("Content-Type"), ";")
-	if got.Code == http.StatusMovedPermanently {
+	if got.Code/100 == 3 {
 		media = "" // of net/http, which repeats the query as it came
 	}
 	switch media {
