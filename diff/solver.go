@@ -72,8 +72,18 @@ func (s *solver) begin(r robots.Reading) {
 	s.lang, s.limit = languageOf(r), MaxWork
 	s.work, s.states, s.octets, s.gaveUp = 0, 0, 0, false
 	s.list, s.found = s.listStart[:0], s.foundStart[:0]
+	if len(s.compiled) > keptPatterns || cap(s.walk.nodes) > keptStates {
+		s.compiled, s.walk = nil, walk{}
+	}
 	clear(s.compiled)
 }
+
+// What a solver keeps for the next question. More is let go: to clear it would
+// cost more than the question.
+const (
+	keptPatterns = 256
+	keptStates   = 4096
+)
 
 // spend takes from the budget and reports whether some is left.
 func (s *solver) spend(n int) bool {
