@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/robotswatch/robotswatch/internal/needs"
 	"github.com/robotswatch/robotswatch/netpolicy"
 )
 
@@ -224,7 +225,7 @@ func TestBodiesAreTheCallers(t *testing.T) {
 func TestIPv6(t *testing.T) {
 	l, err := net.Listen("tcp", "[::1]:0")
 	if err != nil {
-		t.Skip("no IPv6 here")
+		needs.Lacking(t, "no IPv6 here")
 	}
 	address := l.Addr().String()
 	l.Close()

@@ -16,6 +16,7 @@ import (
 
 	"github.com/robotswatch/robotswatch/diff"
 	"github.com/robotswatch/robotswatch/fetch"
+	"github.com/robotswatch/robotswatch/internal/needs"
 	"github.com/robotswatch/robotswatch/internal/secret"
 	"github.com/robotswatch/robotswatch/notify"
 	"github.com/robotswatch/robotswatch/watcher"
@@ -31,9 +32,7 @@ type alertmanager struct {
 
 func startAlertmanager(t *testing.T) *alertmanager {
 	t.Helper()
-	if _, err := exec.LookPath("prometheus-alertmanager"); err != nil {
-		t.Skip("no prometheus-alertmanager installed")
-	}
+	needs.Program(t, "prometheus-alertmanager")
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)

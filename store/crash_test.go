@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/robotswatch/robotswatch/internal/needs"
 	"github.com/robotswatch/robotswatch/internal/sizes"
 	"github.com/robotswatch/robotswatch/watcher"
 )
@@ -122,7 +123,7 @@ func wholeResults(t *testing.T, s *Store) {
 func TestAServerThatCrashesIsSurvived(t *testing.T) {
 	onPostgres(t, func(t *testing.T, url string) {
 		if err := cluster.Owned(); err != nil {
-			t.Skip(err)
+			needs.Lacking(t, "%v", err)
 		}
 		s := open(t, url)
 		resync(t, s, siteConfigs(300))

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"testing"
 
+	"github.com/robotswatch/robotswatch/internal/needs"
 	"github.com/robotswatch/robotswatch/internal/sizes"
 	"github.com/robotswatch/robotswatch/store/pgtest"
 )
@@ -49,7 +50,7 @@ func onBoth(t *testing.T, test func(t *testing.T, url string)) {
 func onPostgres(t *testing.T, test func(t *testing.T, url string)) {
 	t.Helper()
 	if cluster == nil {
-		t.Skip(pgtest.ErrNotInstalled)
+		needs.Lacking(t, "%v", pgtest.ErrNotInstalled)
 	}
 	test(t, cluster.Database(t))
 }

@@ -10,7 +10,6 @@ import (
 	"fmt"
 	"net/http/httptest"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -24,6 +23,7 @@ import (
 	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
 
+	"github.com/robotswatch/robotswatch/internal/needs"
 	"github.com/robotswatch/robotswatch/internal/sizes"
 	"github.com/robotswatch/robotswatch/watcher"
 )
@@ -42,7 +42,7 @@ type appearance struct {
 func TestPagesInABrowser(t *testing.T) {
 	axe, err := os.ReadFile("browser/node_modules/axe-core/axe.min.js")
 	if err != nil {
-		t.Skipf("web/browser/vendor.sh installs axe-core: %v", err)
+		needs.Lacking(t, "web/browser/vendor.sh installs axe-core: %v", err)
 	}
 	w := madeUp(t, sizes.Of(t, "ROBOTSWATCH_SITES", 300, 100))
 	hostile := addHostile(t, w)
@@ -80,10 +80,7 @@ func allPages(t *testing.T, w *world) map[string]string {
 
 func startBrowser(t *testing.T) context.Context {
 	t.Helper()
-	path, err := exec.LookPath("chromium")
-	if err != nil {
-		t.Skipf("Chromium is not installed: %v", err)
-	}
+	path := needs.Program(t, "chromium")
 	opts := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(path), chromedp.NoSandbox, chromedp.DisableGPU,
 		chromedp.UserDataDir(t.TempDir()), chromedp.Flag("disable-quic", true), chromedp.Flag("disable-background-networking", true),
 		chromedp.Flag("disable-component-update", true), chromedp.Flag("disable-sync", true))

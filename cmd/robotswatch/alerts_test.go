@@ -6,12 +6,12 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/robotswatch/robotswatch/internal/needs"
 )
 
 func TestRulesAreRightAndHaveARunbook(t *testing.T) {
-	if _, err := exec.LookPath("promtool"); err != nil {
-		t.Skip("promtool is not installed")
-	}
+	needs.Program(t, "promtool")
 	for _, line := range []string{"promtool check rules rules.yml", "promtool test rules rules_test.yml",
 		"promtool check config --syntax-only prometheus.yml", "amtool check-config alertmanager.yml"} {
 		args := strings.Fields(line)

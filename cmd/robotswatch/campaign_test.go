@@ -21,6 +21,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/robotswatch/robotswatch/internal/needs"
 	"github.com/robotswatch/robotswatch/internal/simweb"
 	"github.com/robotswatch/robotswatch/internal/sizes"
 	"github.com/robotswatch/robotswatch/watcher"
@@ -246,7 +247,7 @@ func TestFaultCampaignWithAFullDisk(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, "size=24m"); err != nil {
-		t.Skipf("needs a small file system of its own: %v", err)
+		needs.Lacking(t, "needs a small file system of its own: %v", err)
 	}
 	t.Cleanup(func() { syscall.Unmount(dir, syscall.MNT_DETACH) })
 	c := newCampaign(t, dir)

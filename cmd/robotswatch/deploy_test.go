@@ -9,14 +9,14 @@ import (
 	"testing"
 
 	"github.com/spf13/cobra"
+
+	"github.com/robotswatch/robotswatch/internal/needs"
 )
 
 const deployDir = "../../deploy/"
 
 func TestUnitsAreHardenedAndRight(t *testing.T) {
-	if _, err := exec.LookPath("systemd-analyze"); err != nil {
-		t.Skip("systemd-analyze is not installed")
-	}
+	needs.Program(t, "systemd-analyze")
 	dir := t.TempDir()
 	for _, unit := range []string{"robotswatch.service", "robotswatch@.service", "robotswatch.socket"} {
 		b, err := os.ReadFile(deployDir + "systemd/" + unit)

@@ -14,6 +14,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/robotswatch/robotswatch/internal/needs"
 	"github.com/robotswatch/robotswatch/internal/simweb"
 )
 
@@ -60,11 +61,11 @@ func mountDisk(t *testing.T, dir string) *disk {
 	if err := os.Truncate(d.image, 64<<20); err != nil {
 		t.Fatal(err)
 	}
-	if out, err := exec.Command("mkfs.ext4", "-q", d.image).CombinedOutput(); err != nil {
-		t.Skipf("needs mkfs.ext4: %v %s", err, out)
+	if out, err := exec.Command(needs.Program(t, "mkfs.ext4"), "-q", d.image).CombinedOutput(); err != nil {
+		t.Fatalf("mkfs.ext4: %v %s", err, out)
 	}
 	if err := d.mount(); err != nil {
-		t.Skipf("needs a disk of its own: %v", err)
+		needs.Lacking(t, "needs a disk of its own: %v", err)
 	}
 	t.Cleanup(func() { syscall.Unmount(dir, syscall.MNT_DETACH) })
 	return d

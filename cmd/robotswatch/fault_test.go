@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/robotswatch/robotswatch/internal/needs"
 	"github.com/robotswatch/robotswatch/internal/simweb"
 )
 
@@ -73,7 +74,7 @@ func TestFaultDamagedFile(t *testing.T) {
 func mountTmpfs(t *testing.T, dir, size string) {
 	t.Helper()
 	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, "size="+size); err != nil {
-		t.Skipf("needs a file system of its own: %v", err)
+		needs.Lacking(t, "needs a file system of its own: %v", err)
 	}
 	t.Cleanup(func() { syscall.Unmount(dir, syscall.MNT_DETACH) })
 }
@@ -126,9 +127,7 @@ func TestFaultFullDisk(t *testing.T) {
 // Without descriptors nothing can be looked at. That is no fault of the sites.
 func TestFaultNoFileDescriptors(t *testing.T) {
 	t.Parallel()
-	if _, err := exec.LookPath("prlimit"); err != nil {
-		t.Skip("needs prlimit")
-	}
+	needs.Program(t, "prlimit")
 	s := newStage(t)
 	var hosts []string
 	for i := range 80 {
@@ -164,7 +163,7 @@ func TestFaultNoNames(t *testing.T) {
 	s.write("alone.sh", "set -e\nmount --bind resolv.conf /etc/resolv.conf\nexec \"$@\"\n")
 	alone := []string{"unshare", "--mount", "sh", "alone.sh"}
 	if out, err := exec.Command("unshare", "--mount", "true").CombinedOutput(); err != nil {
-		t.Skipf("needs a mount namespace: %v %s", err, out)
+		needs.Lacking(t, "needs a mount namespace: %v %s", err, out)
 	}
 	var hosts []string
 	for i := range 40 {

@@ -11,7 +11,6 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -20,6 +19,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/robotswatch/robotswatch/internal/needs"
 	"github.com/robotswatch/robotswatch/internal/simweb"
 )
 
@@ -50,9 +50,7 @@ func (d *troubled) configureAt(parts ...string) {
 // once, since each alert is to tell of its own trouble only.
 func TestAlertsFireAndResolve(t *testing.T) {
 	for _, name := range []string{"prometheus", "prometheus-alertmanager"} {
-		if _, err := exec.LookPath(name); err != nil {
-			t.Skipf("%s is not installed", name)
-		}
+		needs.Program(t, name)
 	}
 	t.Parallel()
 	var daemons []*troubled

@@ -15,16 +15,14 @@ import (
 	"testing"
 	"time"
 
+	"github.com/robotswatch/robotswatch/internal/needs"
 	"github.com/robotswatch/robotswatch/internal/simweb"
 )
 
 // TestEveryPanelOfTheDashboardHasData runs a daemon over sites that change,
 // lets a real Prometheus scrape it, and asks every query of the dashboard.
 func TestEveryPanelOfTheDashboardHasData(t *testing.T) {
-	prometheus, err := exec.LookPath("prometheus")
-	if err != nil {
-		t.Skip("Prometheus is not installed")
-	}
+	prometheus := needs.Program(t, "prometheus")
 	t.Parallel()
 	dir := t.TempDir()
 	daemon := startDaemonToScrape(t, dir)

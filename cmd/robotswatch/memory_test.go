@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/robotswatch/robotswatch/internal/needs"
 	"github.com/robotswatch/robotswatch/internal/simweb"
 )
 
@@ -19,9 +20,7 @@ import (
 // what it had recorded is there, and it starts again.
 func TestFaultOutOfMemory(t *testing.T) {
 	t.Parallel()
-	if _, err := exec.LookPath("prlimit"); err != nil {
-		t.Skip("needs prlimit")
-	}
+	needs.Program(t, "prlimit")
 	s := newStage(t)
 	var hosts []string
 	for i := range 20 {

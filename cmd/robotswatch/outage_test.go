@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/robotswatch/robotswatch/internal/needs"
 	"github.com/robotswatch/robotswatch/internal/simweb"
 	"github.com/robotswatch/robotswatch/store/pgtest"
 )
@@ -82,14 +83,14 @@ func TestFaultPostgreSQLGoneAndBack(t *testing.T) {
 	t.Parallel()
 	server, err := pgtest.Start()
 	if errors.Is(err, pgtest.ErrNotInstalled) {
-		t.Skip(err)
+		needs.Lacking(t, "%v", err)
 	}
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(server.Stop)
 	if err := server.Owned(); err != nil {
-		t.Skip(err)
+		needs.Lacking(t, "%v", err)
 	}
 	s := newStage(t)
 	s.configure(fmt.Sprintf("[store]\nurl = %q\n", server.Database(t)), s.sites("a.example"))

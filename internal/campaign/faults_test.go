@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/robotswatch/robotswatch/fetch"
+	"github.com/robotswatch/robotswatch/internal/needs"
 	"github.com/robotswatch/robotswatch/store"
 	"github.com/robotswatch/robotswatch/store/pgtest"
 	"github.com/robotswatch/robotswatch/watcher"
@@ -50,7 +51,7 @@ func TestClusterUnderFaults(t *testing.T) {
 	}
 	pg := server(t)
 	if err := pg.Owned(); err != nil {
-		t.Skip(err)
+		needs.Lacking(t, "%v", err)
 	}
 	c := &torment{t: t, pg: pg, to: newReceiver(t)}
 	c.crowd = newCrowd(t, map[bool]int{false: 300, true: 1000}[patient], map[bool]time.Duration{false: 5 * time.Second, true: 40 * time.Second}[patient])

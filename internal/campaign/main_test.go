@@ -18,6 +18,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/robotswatch/robotswatch/internal/needs"
 	"github.com/robotswatch/robotswatch/store/pgtest"
 )
 
@@ -94,8 +95,8 @@ func binary(t *testing.T, name string) string {
 func server(t *testing.T) *pgtest.Cluster {
 	t.Helper()
 	c, err := house.cluster()
-	if errors.Is(err, pgtest.ErrNotInstalled) && os.Getenv("CI") == "" {
-		t.Skip(err)
+	if errors.Is(err, pgtest.ErrNotInstalled) {
+		needs.Lacking(t, "%v", err)
 	}
 	if err != nil {
 		t.Fatal(err)
