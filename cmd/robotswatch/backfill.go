@@ -158,7 +158,8 @@ func (l *badList) add(b history.Bad) {
 func (a *app) printBackfill(sum history.Summary) error {
 	verdict := "Nothing new."
 	if sum.Rewritten > 0 {
-		verdict = fmt.Sprintf("The history of %s grew. Nothing is sent.", plural(int(sum.Rewritten), "site", "sites"))
+		verdict = fmt.Sprintf("The history of %s grew. Nothing is sent.\n"+
+			"Lists of sites and of access leave out those that are not configured, unless --site names one.", plural(int(sum.Rewritten), "site", "sites"))
 	}
 	if _, err := fmt.Fprintln(a.stdout, verdict); err != nil {
 		return err

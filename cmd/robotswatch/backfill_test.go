@@ -23,7 +23,8 @@ const captures = `{"site":"https://example.com","time":"2024-05-01T12:00:00Z","s
 func TestBackfillThenAskThePast(t *testing.T) {
 	cfg := storeConfig(t, "[[sites]]\nurl = \"example.org\"\n")
 	code, out, stderr := runApp(t, captures, "--config", cfg, "backfill", "jsonl", "-")
-	if code != exitOK || !strings.Contains(out, "3  captures read") || !strings.Contains(out, "1  records could not be used") {
+	if code != exitOK || !strings.Contains(out, "3  captures read") || !strings.Contains(out, "1  records could not be used") ||
+		!strings.Contains(out, "unless --site names one") {
 		t.Fatalf("exit code %d\n%s%s", code, out, stderr)
 	}
 	if !strings.Contains(stderr, "standard input:4") {
