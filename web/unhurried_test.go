@@ -11,24 +11,10 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/robotswatch/robotswatch/internal/pipes"
 	"github.com/robotswatch/robotswatch/watcher"
 	"github.com/robotswatch/robotswatch/web"
 )
-
-// pipes is a listener whose connections are in memory, so that their time can
-// be a test's.
-type pipes chan net.Conn
-
-func (p pipes) Accept() (net.Conn, error) {
-	c, open := <-p
-	if !open {
-		return nil, net.ErrClosed
-	}
-	return c, nil
-}
-
-func (p pipes) Close() error   { close(p); return nil }
-func (p pipes) Addr() net.Addr { return &net.TCPAddr{} }
 
 // slowly asks a server whose answers take five minutes at a listener that
 // gives each two.
@@ -56,13 +42,12 @@ func slowly(t *testing.T, request string, then func(client net.Conn)) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		l := make(pipes)
+		l := make(pipes.Listener)
 		server := http.Server{Handler: s, WriteTimeout: 2 * time.Minute}
 		go server.Serve(l)
 		defer server.Close()
-		client, theirs := net.Pipe()
+		client := l.Dial()
 		defer client.Close()
-		l <- theirs
 		if _, err := io.WriteString(client, request+" HTTP/1.1\r\nHost: localhost\r\nContent-Length: 0\r\n\r\n"); err != nil {
 			t.Fatal(err)
 		}

@@ -3,34 +3,20 @@ package main
 import (
 	"io"
 	"log/slog"
-	"net"
 	"net/http"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/robotswatch/robotswatch/internal/pipes"
 )
-
-// pipes is a listener whose connections are in memory, so that their time can
-// be a test's.
-type pipes chan net.Conn
-
-func (p pipes) Accept() (net.Conn, error) {
-	c, open := <-p
-	if !open {
-		return nil, net.ErrClosed
-	}
-	return c, nil
-}
-
-func (p pipes) Close() error   { close(p); return nil }
-func (p pipes) Addr() net.Addr { return &net.TCPAddr{} }
 
 // A client that asks and then does not read holds a connection and an answer
 // for two minutes, not for ever.
 func TestAnAnswerThatNobodyReadsIsGivenUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ended := make(chan error, 1)
-		d, l := &door{}, make(pipes)
+		d, l := &door{}, make(pipes.Listener)
 		d.listener = l
 		failed := make(chan error, 1)
 		d.open(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -38,9 +24,8 @@ func TestAnAnswerThatNobodyReadsIsGivenUp(t *testing.T) {
 			ended <- err
 		}), slog.New(slog.DiscardHandler), failed)
 		defer d.close()
-		client, server := net.Pipe()
+		client := l.Dial()
 		defer client.Close()
-		l <- server
 		if _, err := io.WriteString(client, "GET / HTTP/1.1\r\nHost: localhost\r\n\r\n"); err != nil {
 			t.Fatal(err)
 		}
