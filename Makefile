@@ -42,7 +42,7 @@ lint: ## gofmt, vet, staticcheck
 FUZZTIME ?= 20s
 fuzz: ## every fuzz target for FUZZTIME (20s), two at a time
 	@grep -oE '^func Fuzz[A-Za-z0-9]+' -r --include=*_test.go . | sed -E 's|/[^/]*:func | |' | sort | \
-	  xargs -P 2 -L 1 sh -c 'go test "$$0" -run "^$$" -fuzz "^$$1\$$" -fuzztime $(FUZZTIME) -parallel 1 || exit 255'
+	  xargs -P 2 -L 1 sh -c '.ci/fuzz "$$0" "$$1" $(FUZZTIME) || exit 255'
 
 .PHONY: bench
 bench: ## the figures of docs/performance.md, in about eight minutes
