@@ -87,17 +87,11 @@ func (s *Store) backupRows(ctx context.Context, path string, progress Progress) 
 		return err
 	}
 	defer func() { err = errors.Join(err, to.Close()) }()
-	conn, err := s.reader.Conn(ctx)
-	if err != nil {
-		return err
-	}
-	defer conn.Close()
-	snapshot := &Tx{conn: conn, d: s.d}
-	return snapshot.run(ctx, "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY", func(tx *Tx) error {
+	return s.atOneMoment(ctx, func(q Queryer) error {
 		if err := to.beginCopy(ctx); err != nil {
 			return err
 		}
-		return copyAll(ctx, tx, to, progress)
+		return copyAll(ctx, q, to, progress)
 	})
 }
 

@@ -106,42 +106,58 @@ func noteDroppedArchives(ctx context.Context, tx *Tx, after, upTo, before int64)
 }
 
 // Chain reads one of the two chains of a site, and how many of its runs were
-// recorded before there were chains.
+// recorded before there were chains. It is that of one moment, whatever
+// retention or a backfill does meanwhile.
 func (s *Store) Chain(ctx context.Context, origin string, archive bool) (c evidence.Chain, unchained int, err error) {
 	c.Site, c.Archive = origin, archive
-	rows, err := s.Query(ctx, "SELECT dropped, dropped_link, dropped_last_at, length, head FROM chains JOIN sites ON sites.id = chains.site_id "+
-		"WHERE sites.origin = $1 AND archive = $2", origin, toInt(archive))
-	if err == nil {
-		err = each(rows, func(scan Scan) error {
-			var b beginning
-			var length int64
-			var head []byte
-			err := b.scan(scan, &length, &head)
-			c.Dropped, c.Until, c.End = b.mark(), fromMillis(b.lastAt), markOf(length, head)
-			return err
-		})
-	}
-	if err == nil {
-		rows, err = s.Query(ctx, "SELECT "+observationColumns+", observations.seq, observations.link"+fromObservations+
-			"WHERE sites.origin = $1 AND (observations.backfill > 0) = (CAST($2 AS BIGINT) = 1) ORDER BY observations.seq", origin, toInt(archive))
-	}
-	if err == nil {
-		err = each(rows, func(scan Scan) error {
-			var seq int64
-			var link []byte
-			run, _, err := scanObservation(scan, &seq, &link)
-			if seq > 0 {
-				c.Links = append(c.Links, evidence.Link{Mark: markOf(seq, link), Run: run})
-			} else {
-				unchained++
-			}
-			return err
-		})
-	}
+	err = s.atOneMoment(ctx, func(q Queryer) (err error) {
+		if err = readEnds(ctx, q, &c); err == nil {
+			unchained, err = readLinks(ctx, q, &c)
+		}
+		return err
+	})
 	if err != nil {
 		return c, 0, fmt.Errorf("chain of %s: %w", origin, err)
 	}
 	return c, unchained, nil
+}
+
+// readEnds reads what is kept of a chain beside its runs.
+func readEnds(ctx context.Context, q Queryer, c *evidence.Chain) error {
+	rows, err := q.Query(ctx, "SELECT dropped, dropped_link, dropped_last_at, length, head FROM chains JOIN sites ON sites.id = chains.site_id "+
+		"WHERE sites.origin = $1 AND archive = $2", c.Site, toInt(c.Archive))
+	if err != nil {
+		return err
+	}
+	return each(rows, func(scan Scan) error {
+		var b beginning
+		var length int64
+		var head []byte
+		err := b.scan(scan, &length, &head)
+		c.Dropped, c.Until, c.End = b.mark(), fromMillis(b.lastAt), markOf(length, head)
+		return err
+	})
+}
+
+// readLinks reads the runs of a chain, and counts those without a place in it.
+func readLinks(ctx context.Context, q Queryer, c *evidence.Chain) (unchained int, err error) {
+	rows, err := q.Query(ctx, "SELECT "+observationColumns+", observations.seq, observations.link"+fromObservations+
+		"WHERE sites.origin = $1 AND (observations.backfill > 0) = (CAST($2 AS BIGINT) = 1) ORDER BY observations.seq", c.Site, toInt(c.Archive))
+	if err != nil {
+		return 0, err
+	}
+	err = each(rows, func(scan Scan) error {
+		var seq int64
+		var link []byte
+		run, _, err := scanObservation(scan, &seq, &link)
+		if seq > 0 {
+			c.Links = append(c.Links, evidence.Link{Mark: markOf(seq, link), Run: run})
+		} else {
+			unchained++
+		}
+		return err
+	})
+	return unchained, err
 }
 
 // beginning is a row of chains.

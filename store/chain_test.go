@@ -2,16 +2,19 @@ package store
 
 import (
 	"bytes"
+	"context"
 	"encoding/binary"
 	"fmt"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
 	"github.com/robotswatch/robotswatch/evidence"
 	"github.com/robotswatch/robotswatch/fetch"
 	"github.com/robotswatch/robotswatch/history"
+	"github.com/robotswatch/robotswatch/internal/sizes"
 	"github.com/robotswatch/robotswatch/watcher"
 )
 
@@ -221,6 +224,43 @@ func TestChainsOutliveRetentionBackfillAndCopy(t *testing.T) {
 		fine(t, to)
 		if got := chainOf(t, to, origin, false); got.Head().Position != 6 {
 			t.Errorf("head %+v", got.Head())
+		}
+	})
+}
+
+// What is read of a chain while retention shortens it is a chain that holds, so
+// that no bundle fails for it.
+func TestAChainIsReadAtOneMoment(t *testing.T) {
+	onBoth(t, func(t *testing.T, url string) {
+		s := open(t, url)
+		resync(t, s, siteConfigs(1))
+		bodies := make([]string, sizes.Pick(150, 60))
+		for i := range bodies {
+			bodies[i] = fmt.Sprint(i)
+		}
+		story(t, s, t0, bodies...)
+		ctx, stop := context.WithCancel(t.Context())
+		var readers sync.WaitGroup
+		for range 4 {
+			readers.Go(func() {
+				for ctx.Err() == nil {
+					c, _, err := s.Chain(t.Context(), siteConfig(0).Origin, false)
+					if breaks := c.Breaks(); err != nil || len(breaks) > 0 {
+						t.Error(err, breaks)
+						return
+					}
+				}
+			})
+		}
+		for i := range bodies {
+			if _, err := s.dropObservations(t.Context(), t0.Add(time.Duration(i)*time.Hour)); err != nil {
+				t.Error(err)
+			}
+		}
+		stop()
+		readers.Wait()
+		if n := len(chainOf(t, s, siteConfig(0).Origin, false).Links); n != 1 {
+			t.Errorf("%d runs are left, want the open one", n)
 		}
 	})
 }

@@ -45,6 +45,7 @@ type Store struct {
 	reader   *sql.DB
 	begin    string
 	durably  string // begins what is on the disk once it is committed
+	view     string // begins what only reads, at one moment
 	writer   func(ctx context.Context) (tx *Tx, release func(), err error)
 	closers  []func() error // last made, first closed
 	lockPath string         // of the file that a daemon locks; "" where many share the store

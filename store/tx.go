@@ -57,6 +57,19 @@ func (s *Store) writeOnce(ctx context.Context, begin string, fn func(tx *Tx) err
 	return tx.run(ctx, begin, fn)
 }
 
+// atOneMoment gives fn a view of the store as it is at one moment, for reads
+// that take several statements. Others' writes do not wait for it, but what
+// they replace is kept until it ends: fn must be short.
+func (s *Store) atOneMoment(ctx context.Context, fn func(q Queryer) error) error {
+	conn, err := s.reader.Conn(ctx)
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	view := &Tx{conn: conn, d: s.d}
+	return view.run(ctx, s.view, func(tx *Tx) error { return fn(tx) })
+}
+
 // run begins, runs fn, and commits; on any error it rolls back.
 func (tx *Tx) run(ctx context.Context, begin string, fn func(tx *Tx) error) (err error) {
 	committed := false
