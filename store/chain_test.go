@@ -265,6 +265,47 @@ func TestAChainIsReadAtOneMoment(t *testing.T) {
 	})
 }
 
+// A look that ends an old run between what retention notes of a chain and what
+// it removes leaves a chain that holds: after a stop of the daemons for longer
+// than that, retention begins with the looks.
+func TestRetentionBesideALookLeavesAChainThatHolds(t *testing.T) {
+	onPostgres(t, func(t *testing.T, url string) {
+		s := open(t, url)
+		resync(t, s, siteConfigs(1))
+		story(t, s, t0, "a", "b", "c")
+		if n, err := s.dropObservations(t.Context(), t0.Add(time.Hour)); err != nil || n != 1 {
+			t.Fatal(n, err)
+		}
+		held, let, dropped := make(chan struct{}), make(chan struct{}), make(chan error, 1)
+		go func() {
+			_ = s.Write(context.Background(), func(tx *Tx) error {
+				_, err := tx.Exec(t.Context(), "SELECT 1 FROM chains FOR UPDATE")
+				close(held)
+				<-let
+				return err
+			})
+		}()
+		<-held
+		go func() {
+			_, err := s.dropObservations(context.Background(), t0.Add(24*time.Hour))
+			dropped <- err
+		}()
+		wait(t, func() bool {
+			return count(t, s, "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'") == 1
+		})
+		story(t, s, t0.Add(48*time.Hour), "d")
+		close(let)
+		if err := <-dropped; err != nil {
+			t.Fatal(err)
+		}
+		fine(t, s)
+		chain := chainOf(t, s, siteConfig(0).Origin, false)
+		if breaks, links := chain.Breaks(), count(t, s, "SELECT count(*) FROM observations"); len(breaks) > 0 || links != 2 {
+			t.Errorf("%v, %d runs", breaks, links)
+		}
+	})
+}
+
 // A clock that was set back does not make retention tear a hole.
 func TestRetentionDropsOnlyTheBeginningOfAChain(t *testing.T) {
 	onBoth(t, func(t *testing.T, url string) {

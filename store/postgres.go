@@ -46,7 +46,8 @@ func (s *Store) openPostgres(ctx context.Context, rawURL string) error {
 	db.SetConnMaxLifetime(postgresMaxLife)
 	s.onClose(db.Close)
 	s.d, s.begin, s.durably, s.reader = postgresDialect, "BEGIN", "BEGIN", db
-	s.view = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
+	s.steadily = "BEGIN ISOLATION LEVEL REPEATABLE READ"
+	s.view = s.steadily + " READ ONLY"
 	s.writer = func(ctx context.Context) (*Tx, func(), error) {
 		conn, err := db.Conn(ctx)
 		if err != nil {

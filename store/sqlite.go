@@ -29,7 +29,8 @@ func (s *Store) openSQLite(ctx context.Context, path string) error {
 		return errors.New("want sqlite:PATH with the path of a file")
 	}
 	s.d, s.lockPath = sqliteDialect, path+".lock"
-	s.begin, s.durably, s.view = sqliteBegin("NORMAL"), sqliteBegin("FULL"), "BEGIN"
+	s.begin, s.durably = sqliteBegin("NORMAL"), sqliteBegin("FULL")
+	s.steadily, s.view = s.begin, "BEGIN" // one moment each, as all are
 	if s.opts.Daemon {
 		release, err := lockFile(s.lockPath)
 		if err != nil {

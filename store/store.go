@@ -45,7 +45,8 @@ type Store struct {
 	reader   *sql.DB
 	begin    string
 	durably  string // begins what is on the disk once it is committed
-	view     string // begins what only reads, at one moment
+	steadily string // begins what sees one moment, and writes
+	view     string // begins what sees one moment, and only reads
 	writer   func(ctx context.Context) (tx *Tx, release func(), err error)
 	closers  []func() error // last made, first closed
 	lockPath string         // of the file that a daemon locks; "" where many share the store

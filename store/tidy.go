@@ -128,11 +128,13 @@ func (s *Store) exec(ctx context.Context, query string, args ...any) (n int64, e
 }
 
 // dropObservations removes runs that ended before a time. The open run of a
-// site stays, however old, and what is left of a chain is its end.
+// site stays, however old, and what is left of a chain is its end: what is
+// noted of it and what is removed are the same, though looks may end runs
+// meanwhile.
 func (s *Store) dropObservations(ctx context.Context, before time.Time) (dropped int64, err error) {
 	err = s.byPages(ctx, "sites", func(after, upTo int64) (bool, error) {
 		var n int64
-		err := s.Write(ctx, func(tx *Tx) (err error) {
+		err := s.writeAtOneMoment(ctx, func(tx *Tx) (err error) {
 			if _, err = tx.Exec(ctx, noteDropped, after, upTo, toMillis(before)); err != nil {
 				return err
 			}

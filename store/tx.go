@@ -48,6 +48,13 @@ func (s *Store) WriteDurably(ctx context.Context, fn func(tx *Tx) error) error {
 	return s.patiently(ctx, func() error { return s.writeOnce(ctx, s.durably, fn) })
 }
 
+// writeAtOneMoment is Write for what decides by one statement what another one
+// does: both see the same, and where somebody wrote it meanwhile all is done
+// again.
+func (s *Store) writeAtOneMoment(ctx context.Context, fn func(tx *Tx) error) error {
+	return s.patiently(ctx, func() error { return s.writeOnce(ctx, s.steadily, fn) })
+}
+
 func (s *Store) writeOnce(ctx context.Context, begin string, fn func(tx *Tx) error) error {
 	tx, release, err := s.writer(ctx)
 	if err != nil {
