@@ -91,6 +91,19 @@ func (c *checker) pages(ctx context.Context, table, columns string, row func(sca
 	})
 }
 
+// there reports whether a table has a row with an id. known are those that had
+// been walked; others may have come since.
+func (c *checker) there(ctx context.Context, known bitmap, table string, id int64) (there bool, err error) {
+	if known.has(id) {
+		return true, nil
+	}
+	err = c.s.QueryRow(ctx, "SELECT count(*) > 0 FROM "+table+" WHERE id = $1", id).Scan(&there)
+	return there, err
+}
+
+// keptBodies are those of which more than the hash is kept.
+const keptBodies = "(SELECT id FROM bodies WHERE length(data) > 0) kept"
+
 func (c *checker) bodiesHold(ctx context.Context) error {
 	return c.pages(ctx, "bodies", "id, sha256, size, data", func(scan Scan) error {
 		var id, size int64
@@ -139,16 +152,28 @@ func (c *checker) sitesHold(ctx context.Context) error {
 			c.problem("site", "sites", err.Error())
 			return nil
 		}
-		where := r.site.Origin
-		switch {
-		case body != 0 && !c.bodies.has(body):
-			c.problem("site body", where, fmt.Sprintf("its policy, body %d, is missing", body))
-		case r.profile != 0 && !known["profiles"].has(r.profile):
-			c.problem("site profile", where, fmt.Sprintf("profile %d is missing", r.profile))
-		case r.tagsID != 0 && !known["sets"].has(r.tagsID), r.agentsID != 0 && !known["sets"].has(r.agentsID):
-			c.problem("site sets", where, "its tags or agents are missing")
-		case observed != 0 && open == 0:
-			c.problem("site run", where, "its open observation is missing")
+		for _, ref := range []struct {
+			known    bitmap
+			table    string
+			id       int64
+			is, what string
+		}{
+			{c.bodies, keptBodies, body, "site body", "its policy, body %d, is missing"},
+			{known["profiles"], "profiles", r.profile, "site profile", "its profile %d is missing"},
+			{known["sets"], "sets", r.tagsID, "site sets", "its tags, set %d, are missing"},
+			{known["sets"], "sets", r.agentsID, "site sets", "its agents, set %d, are missing"},
+		} {
+			if ref.id == 0 {
+				continue
+			}
+			if there, err := c.there(ctx, ref.known, ref.table, ref.id); err != nil {
+				return err
+			} else if !there {
+				c.problem(ref.is, r.site.Origin, fmt.Sprintf(ref.what, ref.id))
+			}
+		}
+		if observed != 0 && open == 0 {
+			c.problem("site run", r.site.Origin, "its open observation is missing")
 		}
 		return nil
 	})

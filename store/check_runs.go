@@ -10,44 +10,54 @@ import (
 	"github.com/robotswatch/robotswatch/watcher"
 )
 
-// observationsHold checks runs and chains site by site.
+// observationsHold checks runs and chains site by site, each as it is at one
+// moment.
 func (c *checker) observationsHold(ctx context.Context) error {
 	return c.s.byPages(ctx, "sites", func(after, upTo int64) (bool, error) {
-		kept, err := c.chains(ctx, after, upTo)
-		if err != nil {
-			return false, err
+		return true, c.s.atOneMoment(ctx, func(q Queryer) error { return c.pageHolds(ctx, q, after, upTo) })
+	})
+}
+
+// pageHolds checks the runs and chains of some sites.
+func (c *checker) pageHolds(ctx context.Context, q Queryer, after, upTo int64) error {
+	kept, err := chains(ctx, q, after, upTo)
+	if err != nil {
+		return err
+	}
+	rows, err := q.Query(ctx, "SELECT "+observationColumns+`, observations.site_id, observations.last_at, observations.body_id,
+			observations.seq, observations.link, sites.observed_at`+fromObservations+
+		"WHERE observations.site_id > $1 AND observations.site_id <= $2 ORDER BY observations.site_id, observations.at", after, upTo)
+	if err != nil {
+		return err
+	}
+	var site siteRuns
+	if err := each(rows, func(scan Scan) error {
+		var r keptRun
+		var err error
+		var id, observed int64
+		r.Run, r.origin, err = scanObservation(scan, &id, &r.end, &r.body, &r.seq, &r.link, &observed)
+		if err != nil && !errors.Is(err, ErrCorrupt) {
+			return err
 		}
-		rows, err := c.s.Query(ctx, "SELECT "+observationColumns+`, observations.site_id, observations.last_at, observations.body_id,
-				observations.seq, observations.link, sites.observed_at`+fromObservations+
-			"WHERE observations.site_id > $1 AND observations.site_id <= $2 ORDER BY observations.site_id, observations.at", after, upTo)
-		if err != nil {
-			return false, err
-		}
-		var site siteRuns
-		err = each(rows, func(scan Scan) error {
-			var r keptRun
-			var err error
-			var id, observed int64
-			r.Run, r.origin, err = scanObservation(scan, &id, &r.end, &r.body, &r.seq, &r.link, &observed)
-			if err != nil && !errors.Is(err, ErrCorrupt) {
+		r.corrupt = err
+		if id != site.id {
+			if err := c.siteHolds(ctx, &site, kept); err != nil {
 				return err
 			}
-			r.corrupt = err
-			if id != site.id {
-				c.siteHolds(&site, kept)
-				site = siteRuns{id: id, origin: r.origin, observed: observed}
-			}
-			site.runs = append(site.runs, r)
-			return nil
-		})
-		if err == nil {
-			c.siteHolds(&site, kept)
-			for key, row := range kept { // of sites without any run
-				c.chainHolds(&siteRuns{id: key.site, origin: row.origin}, key.archive, row, true)
-			}
+			site = siteRuns{id: id, origin: r.origin, observed: observed}
 		}
-		return true, err
-	})
+		site.runs = append(site.runs, r)
+		return nil
+	}); err != nil {
+		return err
+	}
+	if err := c.siteHolds(ctx, &site, kept); err != nil {
+		return err
+	}
+	for key, row := range kept { // of sites without any run
+		c.chainHolds(&siteRuns{id: key.site, origin: row.origin}, key.archive, row, true)
+	}
+	return nil
 }
 
 // keptRun is a row of observations.
@@ -87,8 +97,8 @@ func chainName(archive bool) string {
 }
 
 // chains reads the rows of some sites.
-func (c *checker) chains(ctx context.Context, after, upTo int64) (map[chainKey]chainRow, error) {
-	rows, err := c.s.Query(ctx, `SELECT dropped, dropped_link, dropped_last_at, length, head, archive, site_id, origin
+func chains(ctx context.Context, q Queryer, after, upTo int64) (map[chainKey]chainRow, error) {
+	rows, err := q.Query(ctx, `SELECT dropped, dropped_link, dropped_last_at, length, head, archive, site_id, origin
 		FROM chains JOIN sites ON sites.id = chains.site_id WHERE site_id > $1 AND site_id <= $2`, after, upTo)
 	if err != nil {
 		return nil, err
@@ -108,16 +118,20 @@ func (c *checker) chains(ctx context.Context, after, upTo int64) (map[chainKey]c
 
 // siteHolds checks the runs of a site, and takes the rows of its chains out of
 // those that are left.
-func (c *checker) siteHolds(site *siteRuns, left map[chainKey]chainRow) {
+func (c *checker) siteHolds(ctx context.Context, site *siteRuns, left map[chainKey]chainRow) error {
 	if site.id == 0 {
-		return
+		return nil
 	}
 	var lastEnd int64
 	for i := range site.runs {
 		r := &site.runs[i]
 		when := r.Run.At.Format("2006-01-02T15:04:05Z")
-		if r.body != 0 && !c.bodies.has(r.body) {
-			c.problem("run body", r.origin, fmt.Sprintf("body %d, seen at %s, is missing", r.body, when))
+		if r.body != 0 {
+			if there, err := c.there(ctx, c.bodies, keptBodies, r.body); err != nil {
+				return err
+			} else if !there {
+				c.problem("run body", r.origin, fmt.Sprintf("body %d, seen at %s, is missing", r.body, when))
+			}
 		}
 		if r.corrupt != nil {
 			c.problem("evidence", r.origin, r.corrupt.Error())
@@ -137,6 +151,7 @@ func (c *checker) siteHolds(site *siteRuns, left map[chainKey]chainRow) {
 		delete(left, key)
 		c.chainHolds(site, archive, row, noted)
 	}
+	return nil
 }
 
 // chainHolds checks one chain of a site; noted: it has a row.

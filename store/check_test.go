@@ -1,8 +1,15 @@
 package store
 
 import (
+	"context"
+	"fmt"
+	"io"
 	"strings"
+	"sync"
 	"testing"
+	"time"
+
+	"github.com/robotswatch/robotswatch/history"
 )
 
 func TestCheckFindsDamage(t *testing.T) {
@@ -44,6 +51,50 @@ func TestCheckFindsDamage(t *testing.T) {
 			if _, err := s.exec(t.Context(), damage.undo, damage.was); err != nil {
 				t.Fatalf("%s: %v", damage.undo, err)
 			}
+		}
+		fine(t, s)
+	})
+}
+
+// Work that goes on while a store is checked is no damage.
+func TestCheckBesideDaemonsFindsNothing(t *testing.T) {
+	onBoth(t, func(t *testing.T, url string) {
+		s := open(t, url)
+		resync(t, s, siteConfigs(200))
+		ctx, stop := context.WithCancel(t.Context())
+		var at sync.WaitGroup
+		at.Go(func() {
+			if err := work(ctx, s, t0, io.Discard); ctx.Err() == nil {
+				t.Error(err)
+			}
+		})
+		at.Go(func() { // backfills and retention, in turn
+			origin := siteConfig(0).Origin
+			for ctx.Err() == nil {
+				var last int64
+				err := s.Rewrite(ctx, []*history.Rewrite{captured(origin, t0.AddDate(-1, 0, 0), 0)})
+				if err == nil {
+					err = s.QueryRow(ctx, "SELECT max(observed_at) FROM sites").Scan(&last)
+				}
+				if err == nil {
+					_, err = s.dropObservations(ctx, fromMillis(max(last, t0.UnixMilli())).Add(-14*time.Hour))
+				}
+				if err != nil && ctx.Err() == nil {
+					t.Error(err)
+					return
+				}
+			}
+		})
+		found := map[string]bool{}
+		for range 20 {
+			if err := s.Check(t.Context(), func(p Problem) { found[fmt.Sprint(p)] = true }); err != nil {
+				t.Error(err)
+			}
+		}
+		stop()
+		at.Wait()
+		for p := range found {
+			t.Error(p)
 		}
 		fine(t, s)
 	})
