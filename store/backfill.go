@@ -60,11 +60,16 @@ func (s *Store) Rewrite(ctx context.Context, sites []*history.Rewrite) error {
 		return fmt.Errorf("record what was captured: %w", err)
 	}
 	w.link()
-	if err := s.Write(ctx, func(tx *Tx) error { return w.run(ctx, tx) }); err != nil {
+	err := s.Write(ctx, func(tx *Tx) error { return w.run(ctx, tx) })
+	if err != nil && !errors.Is(err, errRewritten) {
 		return fmt.Errorf("record what was captured: %w", err)
 	}
 	return nil
 }
+
+// errRewritten ends an attempt that finds everything written: a commit whose
+// answer never came may have happened.
+var errRewritten = errors.New("written already")
 
 // rewriting is one transaction of a backfill.
 type rewriting struct {
@@ -239,6 +244,9 @@ func (w *rewriting) clear(ctx context.Context, tx *Tx, ids []int64) error {
 	var rewritten []*history.Rewrite
 	for i, site := range w.sites {
 		if removed[i] != int64(site.Was) {
+			if ours, err := w.written(ctx, tx, ids); err != nil || ours {
+				return errors.Join(err, errRewritten)
+			}
 			return fmt.Errorf("%s: %w", site.Config.Origin, ErrBackfilledMeanwhile)
 		}
 		if site.Was > 0 {
@@ -262,6 +270,19 @@ func (w *rewriting) clear(ctx context.Context, tx *Tx, ids []int64) error {
 	}
 	_, err = tx.ExecMany(ctx, "DELETE FROM changes WHERE id = $1", doomed)
 	return err
+}
+
+// written reports whether the chains of all sites end as they shall, which they
+// do with these very runs only.
+func (w *rewriting) written(ctx context.Context, tx *Tx, ids []int64) (bool, error) {
+	args := make([][]any, len(ids))
+	for i, id := range ids {
+		args[i] = []any{id, w.heads[i].Position, linkOf(w.heads[i])}
+	}
+	left := len(ids)
+	err := tx.QueryMany(ctx, `SELECT 1 FROM chains WHERE site_id = $1 AND archive = 1 AND dropped = 0 AND length = $2
+		AND head IS NOT DISTINCT FROM CAST($3 AS {{blob}})`, args, func(int, Scan) error { left--; return nil })
+	return left == 0, err
 }
 
 // compactShare of all changes must be new for a file to be put in order.

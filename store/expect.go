@@ -2,14 +2,16 @@ package store
 
 import (
 	"context"
+	"database/sql"
+	"errors"
 	"fmt"
 	"time"
 
 	"github.com/robotswatch/robotswatch/watcher"
 )
 
-// Expect announces a change that shall not alert. It fails with
-// watcher.ErrNotFound for a site that is not watched.
+// Expect announces a change that shall not alert; once, however often the same
+// is announced. It fails with watcher.ErrNotFound for a site that is not watched.
 func (s *Store) Expect(ctx context.Context, e watcher.Expectation) (id int64, err error) {
 	err = s.Write(ctx, func(tx *Tx) error {
 		var known int
@@ -18,6 +20,11 @@ func (s *Store) Expect(ctx context.Context, e watcher.Expectation) (id int64, er
 		}
 		if known == 0 {
 			return watcher.ErrNotFound
+		}
+		err := tx.QueryRow(ctx, "SELECT id FROM expectations WHERE site = $1 AND agent = $2 AND until = $3 AND note = $4",
+			e.Site, e.Agent, toMillis(e.Until), e.Note).Scan(&id)
+		if !errors.Is(err, sql.ErrNoRows) {
+			return err
 		}
 		return tx.QueryRow(ctx, "INSERT INTO expectations (site, agent, until, note) VALUES ($1, $2, $3, $4) RETURNING id",
 			e.Site, e.Agent, toMillis(e.Until), e.Note).Scan(&id)

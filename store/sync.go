@@ -287,11 +287,13 @@ func (y *syncer) addSorted(ctx context.Context, sites []newSite) error {
 	return nil
 }
 
+// errAdded ends an attempt that finds all of its sites added: a commit whose
+// answer never came may have happened.
+var errAdded = errors.New("added already")
+
 // add inserts sites that are new.
 func (y *syncer) add(ctx context.Context, sites []newSite) error {
-	var added int64
 	err := y.s.Write(ctx, func(tx *Tx) error {
-		added = 0
 		by := make(map[standing]int64)
 		usual := addSites(addRows)
 		for chunk := range slices.Chunk(sites, addRows) {
@@ -313,14 +315,38 @@ func (y *syncer) add(ctx context.Context, sites []newSite) error {
 				return err
 			}
 			if n != int64(len(chunk)) {
-				return errors.New("another process adds sites too")
+				return y.alreadyAdded(ctx, tx, sites)
 			}
-			added += n
 		}
 		return moveStandings(ctx, tx, y.now, by)
 	})
-	y.done.Added += int(added)
+	if err == nil || errors.Is(err, errAdded) {
+		y.done.Added += len(sites)
+		return nil
+	}
 	return err
+}
+
+// alreadyAdded is errAdded where all of the sites are active as configured.
+func (y *syncer) alreadyAdded(ctx context.Context, tx *Tx, sites []newSite) error {
+	args := make([][]any, len(sites))
+	for i, c := range sites {
+		tags, agents, err := y.ids(ctx, tx, c.SiteConfig)
+		if err != nil {
+			return err
+		}
+		args[i] = []any{c.Origin, tags, agents, c.Schedule}
+	}
+	left := len(sites)
+	err := tx.QueryMany(ctx, "SELECT 1 FROM sites WHERE origin = $1 AND active = 1 AND tags_id = $2 AND agents_id = $3 AND schedule = $4",
+		args, func(int, Scan) error { left--; return nil })
+	switch {
+	case err != nil:
+		return err
+	case left > 0:
+		return errors.New("another process adds sites too")
+	}
+	return errAdded
 }
 
 func (y *syncer) ids(ctx context.Context, tx *Tx, c watcher.SiteConfig) (tags, agents int64, err error) {

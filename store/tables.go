@@ -65,14 +65,15 @@ func (t table) last() string {
 	return fmt.Sprintf("SELECT %s FROM %s ORDER BY %s DESC LIMIT 1", strings.Join(t.key, ", "), t.name, strings.Join(t.key, " DESC, "))
 }
 
-// insert is the statement for some rows.
+// insert is the statement for some rows. Those that are there already stay: a
+// commit whose answer never came may have happened.
 func (t table) insert(rows int) string {
 	n := len(t.all())
 	values := make([]string, rows)
 	for i := range values {
 		values[i] = "(" + dollars(i*n+1, n) + ")"
 	}
-	return fmt.Sprintf("INSERT INTO %s (%s) VALUES %s", t.name, strings.Join(t.all(), ", "), strings.Join(values, ", "))
+	return fmt.Sprintf("INSERT INTO %s (%s) VALUES %s ON CONFLICT DO NOTHING", t.name, strings.Join(t.all(), ", "), strings.Join(values, ", "))
 }
 
 func dollars(first, n int) string {
