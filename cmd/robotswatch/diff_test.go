@@ -49,6 +49,25 @@ text: 4 lines added, 0 lines removed
 	}
 }
 
+// What the parser of one operator makes of an edit is said once for all of its
+// agents.
+func TestDiffSaysANoteOnce(t *testing.T) {
+	old := writeFile(t, "User-agent: *\nDisallow: /a\n")
+	edited := "User-agent: *\nDisallow: /a\nDisallowed: /\n"
+	for note, agents := range map[string][]string{
+		"note: Googlebot, GoogleOther, each read as its operator does (google): partial → blocked (tightened)\n": {"Googlebot", "GPTBot", "GoogleOther"},
+		"note: Googlebot, read as its operator does (google): partial → blocked (tightened)\n":                   {"Googlebot", "GPTBot"},
+	} {
+		args := []string{"diff", old, "-"}
+		for _, a := range agents {
+			args = append(args, "--agent", a)
+		}
+		if code, out, stderr := runApp(t, edited, args...); code != exitOK || strings.Count(out, "note:") != 1 || !strings.Contains(out, note) {
+			t.Errorf("exit %d, %s\n%s", code, stderr, out)
+		}
+	}
+}
+
 func TestDiffExitCodes(t *testing.T) {
 	old := writeFile(t, diffOld)
 	for _, c := range []struct {
