@@ -130,6 +130,33 @@ func TestKindsThatAreNeverSentAreWarnedOf(t *testing.T) {
 	}
 }
 
+// A filter by a tag that no site has sends nothing, or everything.
+func TestTagsThatNoSiteHasAreWarnedOf(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "more.txt"), []byte("b.example\tnews,eu\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	const sites = "[[sites]]\nurl = \"https://a.example\"\ntags = [\"shops\"]\n[[site_files]]\npath = \"more.txt\"\n"
+	for _, c := range []struct{ sites, tags, want string }{
+		{sites, `["news", "!shops"]`, ""},
+		{sites, `[]`, ""},
+		{sites, `["News"]`, `9:9: receivers.tags: warning: no site has the tag "News"; did you mean "news"?`},
+		{sites, `["eu", "!shop"]`, `9:15: receivers.tags: warning: no site has the tag "shop"; did you mean "shops"?`},
+		{sites, `["banks"]`, `9:9: receivers.tags: warning: no site has the tag "banks"; there are ["eu" "news" "shops"]`},
+		{"[[sites]]\nurl = \"https://a.example\"\n\n\n\n", `["eu"]`, `9:9: receivers.tags: warning: no site has the tag "eu"; none has any`},
+		{"", `["eu"]`, ""}, // no sites yet
+	} {
+		text := c.sites + "[[receivers]]\nname = \"x\"\ntype = \"log\"\ntags = " + c.tags + "\n"
+		got, err := Parse(filepath.Join(dir, "config.toml"), []byte(text), Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if w := strings.TrimPrefix(got.Warnings.Error(), got.File+":"); w != c.want {
+			t.Errorf("%s: %q, want %q", c.tags, w, c.want)
+		}
+	}
+}
+
 func TestACommandMayRepeatArguments(t *testing.T) {
 	c := parse(t, "[[receivers]]\nname = \"x\"\ntype = \"exec\"\ncommand = [\"/bin/x\", \"-v\", \"-v\"]\n")
 	if got := c.Receivers[0].Command; !slices.Equal(got, []string{"/bin/x", "-v", "-v"}) {

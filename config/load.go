@@ -66,6 +66,7 @@ type loader struct {
 	bad       map[string]bool // keys with problems
 	badPlaces map[place]bool  // in the configuration file
 	schedules map[string]error
+	tagsUsed  []tagUse
 }
 
 func (l *loader) report(at place, key, format string, args ...any) {

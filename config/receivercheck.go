@@ -28,6 +28,7 @@ func readReceiver(l *loader, n *node, fields []field[Receiver]) Receiver {
 		l.report(g.keys["digest_empty"].at, "receivers.digest_empty", "only for mode = \"digest\"")
 	}
 	warnOfSilence(l, &r, g)
+	tagsUsed(l, g)
 	return r
 }
 

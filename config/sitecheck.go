@@ -9,13 +9,19 @@ import (
 // is counted.
 const maxFileProblems = 100
 
-// checkSites reads every site file once for its mistakes, and again only if
-// hashes say that some site may be there twice.
+// checkSites reads every site file once for its mistakes and tags, and again
+// only if hashes say that some site may be there twice.
 func checkSites(l *loader, c *Config) {
 	seed := maphash.MakeSeed()
 	var hashes []uint64
-	l.eachSite(c, true, func(_ string, _ place, s Site) { hashes = append(hashes, maphash.String(seed, s.Origin)) })
-	c.siteCount = len(hashes)
+	tags := l.tagsMet()
+	l.eachSite(c, true, func(_ string, _ place, s Site) {
+		hashes = append(hashes, maphash.String(seed, s.Origin))
+		tags.add(s.Tags)
+	})
+	if c.siteCount = len(hashes); c.siteCount > 0 {
+		warnOfTags(l, tags)
+	}
 	slices.Sort(hashes)
 	suspects := map[uint64]bool{}
 	for i := 1; i < len(hashes); i++ {
