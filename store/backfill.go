@@ -244,8 +244,12 @@ func (w *rewriting) clear(ctx context.Context, tx *Tx, ids []int64) error {
 	var rewritten []*history.Rewrite
 	for i, site := range w.sites {
 		if removed[i] != int64(site.Was) {
-			if ours, err := w.written(ctx, tx, ids); err != nil || ours {
-				return errors.Join(err, errRewritten)
+			ours, err := w.written(ctx, tx, ids)
+			switch {
+			case err != nil:
+				return err
+			case ours:
+				return errRewritten
 			}
 			return fmt.Errorf("%s: %w", site.Config.Origin, ErrBackfilledMeanwhile)
 		}
