@@ -102,6 +102,11 @@ func (c ReceiverConfig) scope() scope {
 	return eachGroup
 }
 
+// holds reports whether changes may have to wait although nothing is wrong.
+func (c ReceiverConfig) holds() bool {
+	return c.Mode == Digest || c.Quiet.From != c.Quiet.To || c.MaxPerHour > 0
+}
+
 // stateful reports whether the receiver shows what is the case, not what
 // happened.
 func (c ReceiverConfig) stateful() bool {

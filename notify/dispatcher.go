@@ -18,6 +18,7 @@ type Dispatcher struct {
 	outbox  Outbox
 	workers []*worker
 	names   []string
+	holding []string // those of them that hold changes back on purpose
 	metrics *Metrics
 	log     *slog.Logger
 }
@@ -74,6 +75,9 @@ func NewDispatcher(outbox Outbox, targets []Target, o Options) (*Dispatcher, err
 		}
 		d.workers = append(d.workers, w)
 		d.names = append(d.names, c.Name)
+		if c.holds() {
+			d.holding = append(d.holding, c.Name)
+		}
 	}
 	return d, nil
 }
@@ -113,7 +117,7 @@ func (d *Dispatcher) Run(ctx context.Context) error {
 
 // begin makes outbox and metrics follow the receivers.
 func (d *Dispatcher) begin(ctx context.Context) error {
-	d.metrics.Receivers(d.names)
+	d.metrics.Receivers(d.names, d.holding)
 	if err := d.outbox.Sync(ctx, d.names, time.Now()); err != nil {
 		return fmt.Errorf("tell the outbox its receivers: %w", err)
 	}

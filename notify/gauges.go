@@ -2,6 +2,7 @@ package notify
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -45,7 +46,7 @@ func NewGauges(reg prometheus.Registerer, source StateSource, m *Metrics, perSit
 		lastCheck:  desc("site_last_check_timestamp_seconds", "When the last look at a site finished.", "site"),
 		lastChange: desc("site_last_change_timestamp_seconds", "When the last change of a site was recorded.", "site"),
 		pending:    desc("deliveries_pending", "Changes that wait to be delivered.", "receiver"),
-		oldest:     desc("oldest_pending_delivery_seconds", "Age of the oldest change that waits to be delivered; 0 when none does."),
+		oldest:     desc("oldest_pending_delivery_seconds", "Age of the oldest change that waits to be delivered, without what digests, quiet hours and hourly limits keep back; 0 when none does."),
 		capped:     desc("per_site_metrics_capped", "1 when there are more sites than metrics.per_site_limit allows series for."),
 	}}
 	reg.MustRegister(g)
@@ -179,16 +180,24 @@ func (g *Gauges) collectAgents(ctx context.Context, ch chan<- prometheus.Metric)
 }
 
 func (g *Gauges) collectDeliveries(ctx context.Context, ch chan<- prometheus.Metric) error {
-	pending, oldest, err := g.source.Pending(ctx)
+	pending, err := g.source.Pending(ctx)
 	if err != nil {
 		return err
 	}
-	for _, name := range g.metrics.receiverNames() {
-		ch <- gauge(g.desc.pending, float64(pending[name]), name)
+	names, holding := g.metrics.receiverNames()
+	for _, name := range names {
+		ch <- gauge(g.desc.pending, float64(pending[name].Changes), name)
 	}
 	age := 0.0
-	if !oldest.IsZero() {
-		age = max(time.Since(oldest).Seconds(), 0)
+	for name, w := range pending {
+		// What waits for a digest is not late: an alert would cry wolf each day.
+		oldest := w.Oldest
+		if slices.Contains(holding, name) {
+			oldest = w.OldestTried
+		}
+		if !oldest.IsZero() {
+			age = max(age, time.Since(oldest).Seconds())
+		}
 	}
 	ch <- gauge(g.desc.oldest, age)
 	return nil

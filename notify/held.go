@@ -3,6 +3,7 @@ package notify
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 )
 
@@ -78,10 +79,13 @@ func (w *worker) digestRound(ctx context.Context, now time.Time) (wait time.Dura
 	if err != nil {
 		return 0, false, err
 	}
-	if w.totals != nil {
-		if s.totals, err = w.totals.AgentTotals(ctx); err != nil {
+	// Totals are of all sites: beside the changes of a few they would mislead.
+	if w.totals != nil && len(w.cfg.Tags) == 0 {
+		totals, err := w.totals.AgentTotals(ctx)
+		if err != nil {
 			return 0, false, fmt.Errorf("read totals: %w", err)
 		}
+		s.totals = slices.DeleteFunc(slices.Clone(totals), func(t AgentTotal) bool { return !w.router.Asked(w.cfg.Name, t.Agent) })
 	}
 	m := digestMessage(s, t, since, tick, w.links)
 	ok, err := w.deliver(ctx, sel, t, m, func(s *ReceiverState) { s.DigestAt = tick })

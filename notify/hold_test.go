@@ -126,6 +126,30 @@ func TestDigest(t *testing.T) {
 	})
 }
 
+// How things stand on all sites does not stand beside the changes of a few.
+func TestADigestCountsWhatItsReceiverAskedFor(t *testing.T) {
+	simulate(t, func(t *testing.T) {
+		w := newWorld(t, 10)
+		w.totals = &sites{}
+		all, tagged, other := people("all"), people("tagged"), people("other")
+		tagged.Tags, other.Agents = []string{"news"}, []string{"CCBot"}
+		boxes := map[string]*inbox{}
+		var targets []notify.Target
+		for _, c := range []notify.ReceiverConfig{all, tagged, other} {
+			c.Mode, c.Digest, c.DigestEmpty = notify.Digest, "@every 1h", true
+			boxes[c.Name] = &inbox{}
+			targets = append(targets, notify.Target{Config: c, Sender: boxes[c.Name]})
+		}
+		defer w.run(w.deliver(targets))()
+		time.Sleep(time.Hour + time.Minute)
+		for name, want := range map[string]bool{"all": true, "tagged": false, "other": false} {
+			if got := strings.Contains(boxes[name].got()[0].Text.Plain(), "GPTBot: no movement; now blocked on 7"); got != want {
+				t.Errorf("%s is told of all sites: %v, want %v\n%s", name, got, want, boxes[name].got()[0].Text.Plain())
+			}
+		}
+	})
+}
+
 func TestAFailedDigestIsTriedAgainWhole(t *testing.T) {
 	simulate(t, func(t *testing.T) {
 		w := newWorld(t, 10)

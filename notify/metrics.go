@@ -36,9 +36,10 @@ type Metrics struct {
 	reloadOK      prometheus.Gauge
 	reloadAt      prometheus.Gauge
 
-	mu    sync.Mutex
-	names []string        // receivers
-	known map[string]bool // agents that have series
+	mu      sync.Mutex
+	names   []string        // receivers
+	holding []string        // those of them that hold changes back on purpose
+	known   map[string]bool // agents that have series
 }
 
 // NewMetrics registers the collectors. version is shown by build_info.
@@ -124,9 +125,9 @@ func (m *Metrics) Agents(watched []string) {
 	m.known = keep
 }
 
-// Receivers are those that exist, likewise. A dispatcher that begins to run
-// says so itself.
-func (m *Metrics) Receivers(names []string) {
+// Receivers are those that exist, likewise; holding are those of them that keep
+// changes back on purpose. A dispatcher that begins to run says so itself.
+func (m *Metrics) Receivers(names, holding []string) {
 	if m == nil {
 		return
 	}
@@ -144,7 +145,7 @@ func (m *Metrics) Receivers(names []string) {
 			m.deliveries.DeletePartialMatch(prometheus.Labels{"receiver": n})
 		}
 	}
-	m.names = names
+	m.names, m.holding = names, holding
 }
 
 // Checked counts a finished look.
@@ -231,9 +232,15 @@ type StateSource interface {
 	Overdue(ctx context.Context, since time.Time) (int, error)
 	// EachSite calls f for each.
 	EachSite(ctx context.Context, f func(SiteSeries) error) error
-	// Pending counts pending deliveries by receiver, and gives when the oldest
-	// was recorded.
-	Pending(ctx context.Context) (byReceiver map[string]int, oldest time.Time, err error)
+	// Pending says by receiver what is still to be delivered.
+	Pending(ctx context.Context) (map[string]Waiting, error)
+}
+
+// Waiting is what a receiver is still to be told.
+type Waiting struct {
+	Changes     int
+	Oldest      time.Time // when the oldest of them was recorded
+	OldestTried time.Time // the same of those that were tried; zero when none was
 }
 
 // SiteSeries is what per-site series show.
@@ -251,8 +258,8 @@ func (m *Metrics) watched() []string {
 	return slices.Sorted(maps.Keys(m.known))
 }
 
-func (m *Metrics) receiverNames() []string {
+func (m *Metrics) receiverNames() (names, holding []string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return slices.Clone(m.names)
+	return slices.Clone(m.names), slices.Clone(m.holding)
 }

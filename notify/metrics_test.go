@@ -50,8 +50,8 @@ func (s *sites) EachSite(_ context.Context, f func(notify.SiteSeries) error) err
 	return nil
 }
 
-func (s *sites) Pending(context.Context) (map[string]int, time.Time, error) {
-	return map[string]int{"policy": 4}, time.Time{}, nil
+func (s *sites) Pending(context.Context) (map[string]notify.Waiting, error) {
+	return map[string]notify.Waiting{"policy": {Changes: 4}}, nil
 }
 
 func wantSeries(t *testing.T, reg *prometheus.Registry, name, want string) {
@@ -66,7 +66,7 @@ func newMetrics(t *testing.T, source notify.StateSource, limit int, receivers ..
 	reg := prometheus.NewPedanticRegistry()
 	m := notify.NewMetrics(reg, "1.2.3", "go1.26")
 	m.Agents([]string{"GPTBot", "CCBot"})
-	m.Receivers(receivers)
+	m.Receivers(receivers, nil)
 	notify.NewGauges(reg, source, m, limit)
 	return reg, m
 }
@@ -176,13 +176,50 @@ robotswatch_checks_total{outcome="unreachable"} 0
 `)
 	// Agents and receivers that left take their series along.
 	m.Agents([]string{"CCBot"})
-	m.Receivers(nil)
+	m.Receivers(nil, nil)
 	if n, _ := testutil.GatherAndCount(reg, "robotswatch_access_changes_total"); n != 3 {
 		t.Errorf("%d series after an agent left, want 3", n)
 	}
 	if n, _ := testutil.GatherAndCount(reg, "robotswatch_deliveries_total"); n != 0 {
 		t.Errorf("%d series after the receiver left", n)
 	}
+}
+
+// A digest that comes once a day is no alert that is a day late.
+func TestWhatIsHeldBackOnPurposeIsNotLate(t *testing.T) {
+	simulate(t, func(t *testing.T) {
+		w := newWorld(t, 3)
+		reg := prometheus.NewRegistry()
+		w.metrics = notify.NewMetrics(reg, "", "")
+		notify.NewGauges(reg, w.store, w.metrics, 0)
+		refuse := &inbox{answer: func(notify.Message) error { return errors.New("not now") }}
+		digest, quiet := people("digest"), people("quiet")
+		digest.Mode, digest.Digest = notify.Digest, "@every 24h"
+		quiet.Quiet = notify.QuietHours{From: 0, To: 23 * time.Hour}
+		d := w.deliver([]notify.Target{{Config: digest, Sender: refuse}, {Config: quiet, Sender: refuse}})
+		defer w.run(d)()
+		late := func(want float64) {
+			t.Helper()
+			list, err := reg.Gather()
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, f := range list {
+				if f.GetName() != "robotswatch_oldest_pending_delivery_seconds" {
+					continue
+				}
+				if got := f.GetMetric()[0].GetGauge().GetValue(); got < want || got > want+60 {
+					t.Errorf("the oldest delivery waits for %v s, want %v", got, want)
+				}
+			}
+		}
+		w.record(blocks(0, "GPTBot"))
+		d.Poke()
+		time.Sleep(5 * time.Hour)
+		late(0)
+		time.Sleep(19*time.Hour + time.Minute) // both were tried by now
+		late(24 * 3600)
+	})
 }
 
 func TestDeliveriesAreCounted(t *testing.T) {

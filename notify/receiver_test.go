@@ -35,6 +35,7 @@ type world struct {
 	links   notify.Links
 	log     *slog.Logger
 	metrics *notify.Metrics
+	totals  notify.TotalsSource
 	n       int // changes recorded
 }
 
@@ -85,7 +86,7 @@ func (w *world) deliver(targets []notify.Target) *notify.Dispatcher {
 	if w.router, err = notify.NewRouter(receivers, cat); err != nil {
 		w.t.Fatal(err)
 	}
-	d, err := notify.NewDispatcher(w.store, targets, notify.Options{Owner: "test", Links: w.links, Router: w.router, Metrics: w.metrics, Log: w.log})
+	d, err := notify.NewDispatcher(w.store, targets, notify.Options{Owner: "test", Links: w.links, Router: w.router, Totals: w.totals, Metrics: w.metrics, Log: w.log})
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -150,9 +151,13 @@ func (w *world) record(changes ...watcher.Change) []watcher.Change {
 
 func (w *world) pending() map[string]int {
 	w.t.Helper()
-	n, _, err := w.store.Pending(w.t.Context())
+	waiting, err := w.store.Pending(w.t.Context())
 	if err != nil {
 		w.t.Fatal(err)
+	}
+	n := map[string]int{}
+	for name, x := range waiting {
+		n[name] = x.Changes
 	}
 	return n
 }

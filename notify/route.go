@@ -116,6 +116,12 @@ func (r *Router) About(receiver string, c watcher.Change) (asked, others []diff.
 	return asked, others
 }
 
+// Asked reports whether a receiver is to hear of an agent that is watched.
+func (r *Router) Asked(receiver, agent string) bool {
+	i := slices.IndexFunc(r.routes, func(rt route) bool { return rt.name == receiver })
+	return i < 0 || r.routes[i].agents == nil || r.routes[i].agents[strings.ToLower(agent)]
+}
+
 func (rt *route) wants(c watcher.Change) bool {
 	if !slices.Contains(rt.kinds, c.Kind) || !rt.severe(c) || !rt.tagged(c.Tags) {
 		return false

@@ -345,26 +345,23 @@ func (s *Store) NextDue(ctx context.Context, receiver string, after time.Time) (
 	return s.fromShared(fromMillis(ms)), err
 }
 
-// Pending counts pending deliveries by receiver, and gives when the oldest of
-// all was recorded; zero when there is none.
-func (s *Store) Pending(ctx context.Context) (byReceiver map[string]int, oldest time.Time, err error) {
-	rows, err := s.Query(ctx, `SELECT receiver, count(*), min(created_at) FROM deliveries WHERE status = 'pending' GROUP BY receiver`)
+// Pending implements notify.StateSource.
+func (s *Store) Pending(ctx context.Context) (map[string]notify.Waiting, error) {
+	rows, err := s.Query(ctx, `SELECT receiver, count(*), min(created_at), COALESCE(min(CASE WHEN attempts > 0 THEN created_at END), 0)
+		FROM deliveries WHERE status = 'pending' GROUP BY receiver`)
 	if err != nil {
-		return nil, oldest, err
+		return nil, err
 	}
-	byReceiver = map[string]int{}
+	pending := map[string]notify.Waiting{}
 	err = each(rows, func(scan Scan) error {
 		var name string
 		var n int
-		var first int64
-		if err := scan(&name, &n, &first); err != nil {
+		var oldest, tried int64
+		if err := scan(&name, &n, &oldest, &tried); err != nil {
 			return err
 		}
-		byReceiver[name] = n
-		if at := s.fromShared(fromMillis(first)); oldest.IsZero() || at.Before(oldest) {
-			oldest = at
-		}
+		pending[name] = notify.Waiting{Changes: n, Oldest: s.fromShared(fromMillis(oldest)), OldestTried: s.fromShared(fromMillis(tried))}
 		return nil
 	})
-	return byReceiver, oldest, err
+	return pending, err
 }
