@@ -105,6 +105,8 @@ func goldenMessages() map[string]Message {
 
 	tell := func(c watcher.Change) Message { return changeMessage([]watcher.Change{c}, one, links, nil) }
 	recovered := tell(state("0000000000000021", fetch.Unreachable, fetch.Policy, "", watcher.Warning))
+	first := state("0000000000000026", fetch.Denied, fetch.Policy, "", watcher.Warning)
+	first.AfterSHA256 = strings.Repeat("a1", 32)
 	began := state("0000000000000020", fetch.Policy, fetch.Unreachable, "http_503", watcher.Critical)
 	began.At = day(0).Add(-130 * time.Minute)
 	recovered.end(began, "")
@@ -116,6 +118,10 @@ func goldenMessages() map[string]Message {
 		"unreachable":   tell(state("0000000000000020", fetch.Policy, fetch.Unreachable, "http_503", watcher.Critical)),
 		"recovered":     recovered,
 		"denied":        tell(state("0000000000000022", fetch.Policy, fetch.Denied, "http_403", watcher.Warning)),
+		"answers":       tell(state("0000000000000024", fetch.Unreachable, fetch.Absent, "http_404", watcher.Warning)),
+		"appeared":      tell(state("0000000000000025", fetch.Absent, fetch.Policy, "", watcher.Warning)),
+		"first":         tell(first),
+		"never_read":    tell(state("0000000000000027", fetch.Unreachable, fetch.NotRobots, "html", watcher.Warning)),
 		"not_robots":    tell(state("0000000000000023", fetch.Policy, fetch.NotRobots, "html", watcher.Warning)),
 		"signal":        tell(signal),
 		"crawl_delay":   tell(delay),

@@ -27,6 +27,7 @@ func stateName(s fetch.State) string {
 
 func stateVerdict(c watcher.Change) verdict {
 	before, after := c.State.Before, c.State.After
+	back := !before.Readable() && before != fetch.Pending
 	switch {
 	case before == after:
 		return of("keeps changing its answer", "keep changing their answer")
@@ -36,7 +37,11 @@ func stateVerdict(c watcher.Change) verdict {
 		return of("refuses access to its robots.txt"+why(c), "refuse access to their robots.txt"+why(c))
 	case after == fetch.NotRobots:
 		return of("answers with something that is no robots.txt", "answer with something that is no robots.txt")
-	case !before.Readable() && before != fetch.Pending:
+	case back && after == fetch.Absent:
+		return of("answers again: there is no robots.txt", "answer again: they have no robots.txt")
+	case back && c.BeforeSHA256 == "" && c.AfterSHA256 != "":
+		return state("robots.txt readable now", "have a readable robots.txt now")
+	case back:
 		return state("robots.txt readable again", "have a readable robots.txt again")
 	case after == fetch.Absent:
 		return of("has no robots.txt any more", "have no robots.txt any more")
@@ -91,9 +96,15 @@ func consequence(c watcher.Change) string {
 		}
 		return "RFC 9309 lets crawlers fetch everything then; many sites mean the opposite."
 	case fetch.NotRobots:
+		if c.State.Before != fetch.Policy && c.BeforeSHA256 == "" {
+			return "What could be read last stays in force; where nothing could, access is unknown."
+		}
 		return "The last good policy stays in force."
 	case fetch.Absent:
 		return "Without a robots.txt every crawler may fetch everything."
+	}
+	if c.State.Before == fetch.Absent || c.BeforeSHA256 == "" && c.AfterSHA256 != "" {
+		return "Its rules decide from now on."
 	}
 	return "Its rules decide again."
 }
