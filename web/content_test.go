@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http/httptest"
 	"net/url"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -205,6 +206,39 @@ func wellFormed(t *testing.T, what string, got *httptest.ResponseRecorder) {
 			t.Errorf("%s: %v", what, err)
 			return
 		}
+	}
+}
+
+// The first site of a new user: one of each thing, in sentences that are right.
+func TestPagesAreRightAboutOne(t *testing.T) {
+	const origin = "https://one.example"
+	w := newWorld(t, web.Settings{}, []watcher.SiteConfig{{Origin: origin, Agents: []string{"GPTBot"}}}, today.Add(-3*time.Hour))
+	looks := []look{policySeen(origin, today.Add(-2*time.Hour), "User-agent: *\nDisallow: /private/\n")}
+	for i := range 3 {
+		looks = append(looks, look{origin, fetch.Outcome{At: today.Add(-time.Hour + time.Duration(i*5)*time.Minute), State: fetch.Absent,
+			Status: 404, Reason: "http_404", Detail: "status 404 Not Found"}})
+	}
+	looks = append(looks, policySeen(origin, today.Add(-20*time.Minute), "User-agent: *\nDisallow: /\n"),
+		policySeen(origin, today.Add(-19*time.Minute), "User-agent: *\nDisallow: /\n"))
+	w.live(t, looks)
+	words := func(path string) string {
+		page := call(t, w.server, "GET", path, "").Body.String()
+		return strings.Join(strings.Fields(regexp.MustCompile(`<[^>]*>`).ReplaceAllString(page, "")), " ")
+	}
+	changes := decode[struct{ Data []watcher.Change }](t, w, "/api/v1/changes?kind=access").Data
+	for path, want := range map[string]string{
+		"/":                         "watched crawlers on 1 site.",
+		"/sites":                    "1 site is watched.",
+		"/agents/GPTBot":            "1 of 1 site blocks it",
+		"/sites/one.example":        "331ea909for 1 minute2026",
+		"/changes/" + changes[1].ID: "Now allowed: /private/, until now disallowed by Disallow: /private/, line 2",
+	} {
+		if got := words(path); !strings.Contains(got, want) {
+			t.Errorf("%s lacks %q:\n%s", path, want, got)
+		}
+	}
+	if got := words("/changes/" + changes[1].ID); !strings.Contains(got, "no robots.txt HTTP 404") {
+		t.Errorf("the change does not say why:\n%s", got)
 	}
 }
 

@@ -121,7 +121,11 @@ func (s *Server) agentNumbers(r *http.Request, p *agentPage, days []dayTally) er
 	now := days[len(days)-1].tally
 	c := now.of(p.Token)
 	if p.Lede == "" {
-		p.Lede = fmt.Sprintf("%s of %s sites block it, %s of those by name.", number(c.level(iBlocked)), number(c.total()), percent(c[iBlocked][iNamed], c.level(iBlocked)))
+		block := "block"
+		if c.level(iBlocked) == 1 {
+			block = "blocks"
+		}
+		p.Lede = fmt.Sprintf("%s of %s %s it, %s of those by name.", number(c.level(iBlocked)), plural(c.total(), "site"), block, percent(c[iBlocked][iNamed], c.level(iBlocked)))
 	}
 	week, month := daysAgo(days, 7), daysAgo(days, 30)
 	link := func(l diff.Level) string {
@@ -132,7 +136,7 @@ func (s *Server) agentNumbers(r *http.Request, p *agentPage, days []dayTally) er
 		level int
 	}{{"Blocked", iBlocked}, {"Restricted", iRestricted}, {"Partial", iPartial}, {"Allowed", iAllowed}} {
 		of := func(t *tally) int { return t.of(p.Token).level(x.level) }
-		p.Cards = append(p.Cards, card{x.label, percent(of(now), c.total()), sitesWords(of(now)), link(levels()[x.level]), movement(of, now, week, month)})
+		p.Cards = append(p.Cards, card{x.label, percent(of(now), c.total()), plural(of(now), "site"), link(levels()[x.level]), movement(of, now, week, month)})
 	}
 	p.All = link(diff.Blocked)
 	p.Trend = trend{Caption: "Share of the sites that answered which block " + p.Token + ", in per cent, by who decides.", Unit: "%",

@@ -143,7 +143,7 @@ func (s *Server) changePage(r *http.Request) (view, error) {
 	if err != nil {
 		return view{}, err
 	}
-	p := changePage{Change: c, Reason: strings.ReplaceAll(string(c.Reason), "_", " "),
+	p := changePage{Change: c, Reason: reasonText(c.Reason),
 		Meaning: meaning{Groups: alike(c.Agents), Signals: c.Signals, CrawlDelays: c.CrawlDelays}}
 	if c.Sitemaps != nil {
 		p.Meaning.Added, p.Meaning.Removed = c.Sitemaps.Added, c.Sitemaps.Removed

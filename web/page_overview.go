@@ -131,7 +131,7 @@ func (s *Server) overviewCards(days []dayTally) []card {
 	week, month := daysAgo(days, 7), daysAgo(days, 30)
 	move := func(of func(*tally) int) []string { return movement(of, now, week, month) }
 	share := func(label string, of func(*tally) int, link string) card {
-		return card{label, percent(of(now), now.answered()), sitesWords(of(now)), link, move(of)}
+		return card{label, percent(of(now), now.answered()), plural(of(now), "site"), link, move(of)}
 	}
 	withFile := func(t *tally) int { return t.withFile() }
 	down := func(t *tally) int { return t.States[fetch.Unreachable] }
@@ -159,13 +159,6 @@ func movement(of func(*tally) int, now, week, month *tally) (parts []string) {
 		}
 	}
 	return parts
-}
-
-func sitesWords(n int) string {
-	if n == 1 {
-		return "1 site"
-	}
-	return number(n) + " sites"
 }
 
 func signed(n int) string {

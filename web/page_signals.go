@@ -74,7 +74,7 @@ func (s *Server) signalCards(days []dayTally) (cards []card) {
 	now, week, month := days[len(days)-1].tally, daysAgo(days, 7), daysAgo(days, 30)
 	for _, st := range stances() {
 		of := func(t *tally) int { return t.Says[st.key] }
-		cards = append(cards, card{st.label, percent(of(now), now.withFile()), sitesWords(of(now)), "", movement(of, now, week, month)})
+		cards = append(cards, card{st.label, percent(of(now), now.withFile()), plural(of(now), "site"), "", movement(of, now, week, month)})
 	}
 	return cards
 }

@@ -187,13 +187,18 @@ func answerWords(o watcher.Observation) string {
 	if o.Status != 0 {
 		words = append(words, fmt.Sprintf("HTTP %d", o.Status))
 	}
-	if o.Reason != "" && o.Reason != fetch.Reason(fmt.Sprintf("http_%d", o.Status)) {
-		words = append(words, strings.ReplaceAll(string(o.Reason), "_", " "))
+	if o.Reason != "" && !saysStatus(o) {
+		words = append(words, reasonText(o.Reason))
 	}
 	if !o.Body.IsZero() {
 		words = append(words, octets(o.Bytes)+", "+o.Body.String()[:8])
 	}
 	return shown(strings.Join(words, ", "))
+}
+
+// saysStatus reports whether the reason says no more than the status.
+func saysStatus(o watcher.Observation) bool {
+	return o.Reason == fetch.Reason(fmt.Sprintf("http_%d", o.Status))
 }
 
 func spanWords(o watcher.Observation) string {
@@ -202,11 +207,11 @@ func spanWords(o watcher.Observation) string {
 	case d < time.Minute:
 		return "seen once"
 	case d < 2*time.Hour:
-		return fmt.Sprintf("for %d minutes", int(d/time.Minute))
+		return "for " + plural(int(d/time.Minute), "minute")
 	case d < 48*time.Hour:
-		return fmt.Sprintf("for %d hours", int(d/time.Hour))
+		return "for " + plural(int(d/time.Hour), "hour")
 	}
-	return fmt.Sprintf("for %d days", int(d/(24*time.Hour)))
+	return "for " + plural(int(d/(24*time.Hour)), "day")
 }
 
 // siteFile shows the last good policy with remarks in place.

@@ -84,7 +84,7 @@ func (s *Server) sitesPage(r *http.Request) (view, error) {
 	if err != nil {
 		return view{}, err
 	}
-	p := sitesPage{Lede: number(live.Sites) + " sites are watched.", Heading: "All sites", Search: f.Search, Tag: f.Tag, Agent: f.Agent, Signal: f.Signal, Pager: s.pageLinks(r, page.Next)}
+	p := sitesPage{Lede: plural(live.Sites, "site") + " " + isAre(live.Sites) + " watched.", Heading: "All sites", Search: f.Search, Tag: f.Tag, Agent: f.Agent, Signal: f.Signal, Pager: s.pageLinks(r, page.Next)}
 	p.Short = page.Next != "" && len(page.Sites) < pageEntries
 	p.Agents = s.agentOptions(f.Agent)
 	p.Accesses = options(string(f.Access), "", "any", "blocked", "blocked", "restricted", "restricted", "partial", "partial", "allowed", "allowed", "unknown", "unknown")

@@ -129,6 +129,8 @@ func (s *Server) funcs() template.FuncMap {
 		"isoday":     func(t time.Time) string { return t.UTC().Format(time.DateOnly) },
 		"ago":        func(t time.Time) string { return ago(s.deps.Now().Sub(t)) },
 		"number":     number,
+		"plural":     plural,
+		"isAre":      isAre,
 		"octets":     octets,
 		"join":       func(list []string) string { return strings.Join(list, ", ") },
 		"words":      func(code string) string { return strings.ReplaceAll(code, "_", " ") },
@@ -137,8 +139,16 @@ func (s *Server) funcs() template.FuncMap {
 		"signalName": signalName, "scopeText": scopeText,
 		"less":       func(list []diff.SignalChange) int { return len(list) - 1 },
 		"sourceText": robots.Source.Words, "stateText": stateText, "kindText": kindText, "causeText": causeText,
-		"reasonText": func(r fetch.Reason) string { return strings.ReplaceAll(string(r), "_", " ") },
+		"reasonText": reasonText, "saysStatus": saysStatus,
 	}
+}
+
+// reasonText is a reason in words: HTTP 404, tls expired.
+func reasonText(r fetch.Reason) string {
+	if status, ok := strings.CutPrefix(string(r), "http_"); ok {
+		return "HTTP " + shown(status)
+	}
+	return shown(strings.ReplaceAll(string(r), "_", " "))
 }
 
 func stateText(s fetch.State) string {

@@ -99,4 +99,19 @@ func ago(d time.Duration) string {
 	return fmt.Sprintf("%d %s ago", n, unit)
 }
 
+// plural is a number with its noun: 1 site, 2 sites.
+func plural(n int, noun string) string {
+	if n != 1 {
+		noun += "s"
+	}
+	return number(n) + " " + noun
+}
+
+func isAre(n int) string {
+	if n == 1 {
+		return "is"
+	}
+	return "are"
+}
+
 func itoa(n int) string { return strconv.Itoa(n) }
