@@ -246,7 +246,7 @@ func (n NoEffect) words() string {
 	case n.CoveredBy == "":
 		return s + " (allowed without it)"
 	case n.CoveredInOther:
-		return fmt.Sprintf("%s (same as %s line %d, %s)", s, sideWord(n.Added), n.CoveredLine, visible.Short(n.CoveredBy, 200))
+		return fmt.Sprintf("%s (covered by %s line %d, %s)", s, sideWord(n.Added), n.CoveredLine, visible.Short(n.CoveredBy, 200))
 	}
 	return fmt.Sprintf("%s (covered by line %d, %s)", s, n.CoveredLine, visible.Short(n.CoveredBy, 200))
 }

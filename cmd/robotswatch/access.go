@@ -55,7 +55,7 @@ With --agent it also says since when.`,
 			if !slices.Contains(accessLevels, diff.Level(level)) {
 				return fmt.Errorf("--access %q: allowed are allowed, partial, restricted, blocked and unknown", level)
 			}
-			at, err := parseMoment("at", q.at, time.Now())
+			at, err := parsePast("at", q.at, time.Now())
 			if err != nil {
 				return err
 			}

@@ -98,7 +98,24 @@ crawler could fetch becomes forbidden, or free again.`,
 		a.sbomCommand(),
 	)
 	onlyOnce(root)
+	sayUsage(root)
 	return root
+}
+
+// sayUsage adds to a complaint about the number of arguments which ones there
+// are, for a command and all below it.
+func sayUsage(cmd *cobra.Command) {
+	if check := cmd.Args; check != nil {
+		cmd.Args = func(cmd *cobra.Command, args []string) error {
+			if err := check(cmd, args); err != nil {
+				return fmt.Errorf("%w; usage: %s", err, cmd.UseLine())
+			}
+			return nil
+		}
+	}
+	for _, sub := range cmd.Commands() {
+		sayUsage(sub)
+	}
 }
 
 // onlyOnce makes it a mistake to give a flag of one value twice, for a command

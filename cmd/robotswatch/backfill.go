@@ -159,7 +159,7 @@ func (a *app) printBackfill(sum history.Summary) error {
 	verdict := "Nothing new."
 	if sum.Rewritten > 0 {
 		verdict = fmt.Sprintf("The history of %s grew. Nothing is sent.\n"+
-			"Lists of sites and of access leave out those that are not configured, unless --site names one.", plural(int(sum.Rewritten), "site", "sites"))
+			"Those that are not configured are left out of lists of sites and of access; changes, export and access --site SITE --at TIME tell of them.", plural(int(sum.Rewritten), "site", "sites"))
 	}
 	if _, err := fmt.Fprintln(a.stdout, verdict); err != nil {
 		return err

@@ -24,7 +24,7 @@ func TestBackfillThenAskThePast(t *testing.T) {
 	cfg := storeConfig(t, "[[sites]]\nurl = \"example.org\"\n")
 	code, out, stderr := runApp(t, captures, "--config", cfg, "backfill", "jsonl", "-")
 	if code != exitOK || !strings.Contains(out, "3  captures read") || !strings.Contains(out, "1  records could not be used") ||
-		!strings.Contains(out, "unless --site names one") {
+		!strings.Contains(out, "access --site SITE --at TIME tell of them") {
 		t.Fatalf("exit code %d\n%s%s", code, out, stderr)
 	}
 	if !strings.Contains(stderr, "standard input:4") {

@@ -29,7 +29,8 @@ func (a *app) diffCommand() *cobra.Command {
 		Short: "Say what an edit of a robots.txt changes in meaning",
 		Long: `Compares two robots.txt over all paths: which agents may fetch less or more,
 the rule that decides and a shortest path on which old and new disagree, and
-which rules came or went without effect. OLD and NEW are each ` + sourceHelp + `.
+which rules came or went without effect.
+OLD and NEW are each ` + sourceHelp + `.
 
 Asked about are the agents of the catalogue and all that either file names, or
 those of --agent.

@@ -32,7 +32,7 @@ without network or store. docs/evidence.md says what that proves and what not.`,
 			if _, err := config.NormalizeOrigin(args[0]); err != nil {
 				return fmt.Errorf("%q: %w", args[0], err)
 			}
-			moment, err := parseMoment("at", at, time.Now())
+			moment, err := parsePast("at", at, time.Now())
 			if err != nil {
 				return err
 			}

@@ -115,7 +115,7 @@ func parseEnd(s string, now time.Time) (time.Time, error) {
 	}
 	if d, err := config.ParseDuration(s); err == nil {
 		if d <= 0 {
-			return time.Time{}, fmt.Errorf("--until %q: lies not in the future", s)
+			return time.Time{}, fmt.Errorf("--until %q: is not in the future", s)
 		}
 		return now.Add(d), nil
 	}
@@ -124,7 +124,7 @@ func parseEnd(s string, now time.Time) (time.Time, error) {
 		return time.Time{}, err
 	}
 	if !end.After(now) {
-		return time.Time{}, fmt.Errorf("--until %q: lies not in the future", s)
+		return time.Time{}, fmt.Errorf("--until %q: is not in the future", s)
 	}
 	return end, nil
 }

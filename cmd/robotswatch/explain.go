@@ -43,8 +43,9 @@ func (a *app) explainCommand() *cobra.Command {
 		Use:   "explain SOURCE PATH...",
 		Short: "Say whether an agent may fetch a path, and which rule decides",
 		Long: `Says for one agent and each path whether it may be fetched, the rule that
-decides, its line and its group. SOURCE is ` + sourceHelp + `. A PATH
-is a path with query, or a whole URL.
+decides, its line and its group.
+SOURCE is ` + sourceHelp + `.
+A PATH is a path with query, or a whole URL.
 
 Exit code 1 when any path is disallowed.`,
 		Example: "  robotswatch explain https://example.com /private/a.html --agent GPTBot",
@@ -132,7 +133,7 @@ func pathOf(arg string) (string, error) {
 		}
 		return "/", nil
 	}
-	return "", fmt.Errorf("path %q: it begins with a slash, or is an http(s) URL", arg)
+	return "", fmt.Errorf("path %q: must begin with a slash, or be an http(s) URL", arg)
 }
 
 func explain(in *diff.Input, agent diff.Agent, path string) explanation {

@@ -77,7 +77,7 @@ func TestExplainRefusesWhatItCannotUnderstand(t *testing.T) {
 	}{
 		{[]string{"-", "/x"}, `"agent" not set`},
 		{[]string{"-", "--agent", "a"}, "at least 2 arg"},
-		{[]string{"-", "x", "--agent", "a"}, "begins with a slash"},
+		{[]string{"-", "x", "--agent", "a"}, "must begin with a slash"},
 		{[]string{"-", "/x", "--agent", "@ai"}, "one product token"},
 		{[]string{"-", "/x", "--agent", ""}, "one product token"},
 		{[]string{"-", "/x", "--agent", "a", "--reading", "bing"}, "allowed are rfc9309 and google"},

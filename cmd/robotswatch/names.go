@@ -51,7 +51,7 @@ func (l *library) knownSite(ctx context.Context, text string, watched bool) (str
 	case err != nil:
 		return "", err
 	case watched && site.Left:
-		return "", fmt.Errorf("%s left the configuration and is watched no more", origin)
+		return "", fmt.Errorf("%s is not in the configuration, so it is not watched; changes, export and access --at TIME tell of its past", origin)
 	}
 	return origin, nil
 }

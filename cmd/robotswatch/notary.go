@@ -30,7 +30,7 @@ func (n *notary) bundle(ctx context.Context, origin string, at time.Time) ([]byt
 	}
 	run, err := n.store.ObservationAt(ctx, origin, at)
 	if errors.Is(err, watcher.ErrNotFound) {
-		return nil, fmt.Errorf("nothing was seen of %s by %s: %w", origin, at.UTC().Format(time.RFC3339), err)
+		return nil, fmt.Errorf("nothing was seen of %s by %s: %w", origin, at.UTC().Format(time.RFC3339), watcher.ErrNotFound)
 	}
 	if err != nil {
 		return nil, err

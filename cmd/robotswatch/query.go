@@ -132,6 +132,15 @@ func parseMoment(flag, s string, now time.Time) (time.Time, error) {
 	return time.Time{}, fmt.Errorf("--%s %q: want a date (2026-05-01), a time (2026-05-01T12:00:00Z) or a duration ago (7d)", flag, s)
 }
 
+// parsePast is parseMoment of a time that facts can be asked about.
+func parsePast(flag, s string, now time.Time) (time.Time, error) {
+	at, err := parseMoment(flag, s, now)
+	if err == nil && at.After(now) {
+		err = fmt.Errorf("--%s %q: is in the future, of which nothing is known", flag, s)
+	}
+	return at, err
+}
+
 // library is the store as the commands read it, with what is needed to say
 // what its facts mean.
 type library struct {

@@ -102,6 +102,9 @@ tags = ["news"]
 		{"https://exmaple.com is not in the store", []string{"export", "warc", "--site", "exmaple.com"}},
 		{"https://exmaple.com is not in the store", []string{"expect", "exmaple.com", "--until", "2d"}},
 		{"https://exmaple.com is not in the store", []string{"expect", "exmaple.com", "--list"}},
+		{`--at "2999-01-01": is in the future`, []string{"access", "--at", "2999-01-01"}},
+		{`--at "2999-01-01": is in the future`, []string{"evidence", "exmaple.com", "--at", "2999-01-01"}},
+		{"accepts 1 arg(s), received 0; usage: robotswatch evidence SITE [flags]", []string{"evidence"}},
 		{`--agent "GTPBot": unknown`, []string{"changes", "--agent", "GTPBot"}},
 		{`--agent "GTPBot": unknown`, []string{"expect", bare, "--agent", "GTPBot", "--until", "2d"}},
 	} {
