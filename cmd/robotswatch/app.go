@@ -97,7 +97,7 @@ crawler could fetch becomes forbidden, or free again.`,
 		a.manCommand(),
 		a.sbomCommand(),
 	)
-	onlyOnce(root)
+	settleFlags(root)
 	sayUsage(root)
 	return root
 }
@@ -118,20 +118,28 @@ func sayUsage(cmd *cobra.Command) {
 	}
 }
 
-// onlyOnce makes it a mistake to give a flag of one value twice, for a command
-// and all below it: the first would be forgotten without a word. Global flags
-// may be given again, as those do who add to an alias.
-func onlyOnce(cmd *cobra.Command) {
-	guard := func(f *pflag.Flag) {
-		if one := f.Value.Type(); one == "string" || one == "int" {
+// settleFlags has the flags of a command, and of all below it, behave as ours
+// do. A flag of one value that is given twice is a mistake: the first would be
+// forgotten without a word. Global flags may be given again, as those do who
+// add to an alias. A switch is shown as one.
+func settleFlags(cmd *cobra.Command) {
+	cmd.InitDefaultHelpFlag()
+	cmd.LocalNonPersistentFlags().VisitAll(func(f *pflag.Flag) {
+		switch f.Value.Type() {
+		case "string", "int":
 			f.Value = &onceValue{Value: f.Value}
+		case "bool":
+			f.Value = switchValue{f.Value}
 		}
-	}
-	cmd.LocalNonPersistentFlags().VisitAll(guard)
+	})
 	for _, sub := range cmd.Commands() {
-		onlyOnce(sub)
+		settleFlags(sub)
 	}
 }
+
+// switchValue hides that a switch could be given a value: help would say
+// --once[=true|false].
+type switchValue struct{ pflag.Value }
 
 type onceValue struct {
 	pflag.Value

@@ -42,6 +42,14 @@ func TestUsageErrorsExitWith2AndSayWhatIsAllowed(t *testing.T) {
 	}
 }
 
+// A switch is shown as one: --once, not --once[=true|false].
+func TestHelpShowsSwitches(t *testing.T) {
+	code, out, _ := runApp(t, "", "run", "--help")
+	if code != exitOK || !strings.Contains(out, "--once  ") || !strings.Contains(out, "--help  ") {
+		t.Errorf("exit %d, output %s", code, out)
+	}
+}
+
 func TestVersionNamesTheProgram(t *testing.T) {
 	code, out, _ := runApp(t, "", "version")
 	if code != exitOK || !strings.HasPrefix(out, "robotswatch ") {

@@ -5,7 +5,7 @@
 set -eu
 cd "$(dirname "$0")/../.."
 
-NFPM=${NFPM:-go run github.com/goreleaser/nfpm/v2/cmd/nfpm@v2.45.2}
+NFPM=${NFPM:-go run github.com/goreleaser/nfpm/v2/cmd/nfpm@v2.48.0}
 ARCHES=${ARCHES:-amd64 arm64}
 SOURCE_DATE_EPOCH=${SOURCE_DATE_EPOCH:-$(git log -1 --format=%ct)}
 # A tag v1.2.3 is version 1.2.3; without one, versions sort by time.
