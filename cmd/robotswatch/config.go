@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"strings"
 
 	toolkit "github.com/prometheus/exporter-toolkit/web"
 	"github.com/spf13/cobra"
@@ -100,9 +101,18 @@ func (a *app) configOptions() (config.Options, error) {
 	return config.Options{
 		CheckAgent:     catalogue.Check,
 		CheckService:   notify.CheckService,
-		CheckWebConfig: toolkit.Validate,
+		CheckWebConfig: checkWebConfig,
 		CredentialsDir: a.getenv("CREDENTIALS_DIRECTORY"),
 	}, nil
+}
+
+// checkWebConfig names the file that is wrong, and says so in one line, as all
+// mistakes are told.
+func checkWebConfig(path string) error {
+	if err := toolkit.Validate(path); err != nil {
+		return fmt.Errorf("%s: %s", path, strings.Join(strings.Fields(err.Error()), " "))
+	}
+	return nil
 }
 
 // count is a number with its noun: "1 site", "2 sites".

@@ -52,7 +52,7 @@ func TestConfigCheckKnowsServicesAndWebConfigurations(t *testing.T) {
 	path := filepath.Join(dir, "config.toml")
 	for name, content := range map[string]string{
 		"config.toml": "[server]\nweb_config = \"web.yml\"\n[[receivers]]\nname = \"people\"\ntype = \"shoutrrr\"\nurls = [\"ntfy://ntfy.sh/topic\", \"nfty://geheim@ntfy.sh/topic\"]\n",
-		"web.yml":     "tls_server_config:\n  cert_file: none.pem\n  key_file: none.pem\n",
+		"web.yml":     "basic_auth_user:\n  a: b\n",
 	} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o600); err != nil {
 			t.Fatal(err)
@@ -63,7 +63,7 @@ func TestConfigCheckKnowsServicesAndWebConfigurations(t *testing.T) {
 	if code != exitAnswer || len(lines) != 2 || strings.Contains(out, "geheim") {
 		t.Fatalf("exit %d, %q", code, out)
 	}
-	for i, want := range []string{":2:14: server.web_config: ", `:6:33: receivers.urls: "nfty" is not a service; there are `} {
+	for i, want := range []string{":2:14: server.web_config: " + filepath.Join(dir, "web.yml") + ": yaml: unmarshal errors: line 1: field basic_auth_user not found", `:6:33: receivers.urls: "nfty" is not a service; there are `} {
 		if !strings.HasPrefix(lines[i], path+want) {
 			t.Errorf("got %s, want %s%s...", lines[i], path, want)
 		}

@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus/promhttp"
-	toolkit "github.com/prometheus/exporter-toolkit/web"
 
 	"github.com/robotswatch/robotswatch/config"
 	"github.com/robotswatch/robotswatch/watcher"
@@ -51,7 +50,7 @@ func (f *front) prepare(d *daemon, cfg *config.Config) (turn, error) {
 	if err != nil {
 		return turn{}, err
 	}
-	if err := toolkit.Validate(cfg.Server.WebConfig); err != nil {
+	if err := checkWebConfig(cfg.Server.WebConfig); err != nil {
 		return turn{}, fmt.Errorf("server.web_config: %w", err)
 	}
 	next, err := f.door.follow(cfg.Server.Listen, cfg.Server.WebConfig)
