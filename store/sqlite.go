@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"net/url"
 	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"time"
@@ -28,18 +29,24 @@ func (s *Store) openSQLite(ctx context.Context, path string) error {
 	if path == "" || strings.HasPrefix(path, ":memory:") {
 		return errors.New("want sqlite:PATH with the path of a file")
 	}
-	s.d, s.lockPath = sqliteDialect, path+".lock"
+	s.d = sqliteDialect
 	s.begin, s.durably = sqliteBegin("NORMAL"), sqliteBegin("FULL")
 	s.steadily, s.view = s.begin, "BEGIN" // one moment each, as all are
+	if err := s.makeFile(path); err != nil {
+		return err
+	}
+	// One file has one lock, whichever symbolic links lead to it.
+	path, err := filepath.EvalSymlinks(path)
+	if err != nil {
+		return err
+	}
+	s.lockPath = path + ".lock"
 	if s.opts.Daemon {
 		release, err := lockFile(s.lockPath)
 		if err != nil {
 			return err
 		}
 		s.onClose(release)
-	}
-	if err := s.makeFile(path); err != nil {
-		return err
 	}
 	reader, err := sql.Open("sqlite", sqliteDSN(path, sqliteReaderCacheKiB, true))
 	if err != nil {

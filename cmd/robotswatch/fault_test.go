@@ -34,7 +34,14 @@ func TestFaultTwoDaemonsOnOneFile(t *testing.T) {
 	s := newStage(t)
 	s.configure(s.sites("a.example"))
 	first := start(t, s.dir).ready()
-	refuses(t, start(t, s.dir), "the store is in use by another daemon", fmt.Sprintf("process %d on ", first.cmd.Process.Pid))
+	inUse := []string{"the store is in use by another daemon", fmt.Sprintf("process %d on ", first.cmd.Process.Pid)}
+	refuses(t, start(t, s.dir), inUse...)
+	// So it is where another name leads to the file.
+	if err := os.Symlink("test.db", filepath.Join(s.dir, "link.db")); err != nil {
+		t.Fatal(err)
+	}
+	s.configure("[store]\nurl = \"sqlite:link.db\"\n", s.sites("a.example"))
+	refuses(t, start(t, s.dir), inUse...)
 	// A kill leaves nothing behind that would refuse the next.
 	first.signal(syscall.SIGKILL)
 	first.end()

@@ -4,10 +4,12 @@ import (
 	"crypto/tls"
 	"encoding/json"
 	"encoding/pem"
+	"errors"
 	"fmt"
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -53,6 +55,39 @@ func TestReloadOfABadFileKeepsTheOldConfiguration(t *testing.T) {
 	if v, _ := p.metric(reloadOK); v != 1 {
 		t.Errorf("%s is %v after a good reload, want 1", reloadOK, v)
 	}
+	eventually(t, "b.example is looked at", func() bool { return s.web.Stats("b.example").Requests > 0 })
+	p.stop()
+}
+
+// Who changes the configuration of a daemon that is just starting, and still
+// reads the old one, gets the new one.
+func TestReloadWhileTheConfigurationIsStillRead(t *testing.T) {
+	t.Parallel()
+	s := newStage(t)
+	s.configure(s.sites("a.example"))
+	file, slow := filepath.Join(s.dir, "config.toml"), filepath.Join(s.dir, "slow")
+	old, err := os.ReadFile(file)
+	if err == nil {
+		err = errors.Join(os.Remove(file), syscall.Mkfifo(slow, 0o600), os.Symlink("slow", file))
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := start(t, s.dir)
+	reads, err := os.OpenFile(slow, os.O_WRONLY, 0) // waits until it is read
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Remove(file); err != nil {
+		t.Fatal(err)
+	}
+	s.configure(s.sites("a.example", "b.example"))
+	p.signal(syscall.SIGHUP)
+	if _, err := reads.Write(old); err != nil {
+		t.Error(err)
+	}
+	reads.Close()
+	p.ready().says("configuration reloaded")
 	eventually(t, "b.example is looked at", func() bool { return s.web.Stats("b.example").Requests > 0 })
 	p.stop()
 }

@@ -21,6 +21,11 @@ and serves the dashboard, the API and metrics. SIGHUP reloads the
 configuration; SIGTERM and Ctrl-C stop it cleanly.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			hup := make(chan os.Signal, 1)
+			if !once { // before anything else: it would end a daemon that still reads its sites
+				signal.Notify(hup, syscall.SIGHUP)
+				defer signal.Stop(hup)
+			}
 			cfg, err := a.loadToRun()
 			if err != nil {
 				return err
@@ -30,9 +35,6 @@ configuration; SIGTERM and Ctrl-C stop it cleanly.`,
 			if once {
 				return runOnce(cmd.Context(), cfg, o)
 			}
-			hup := make(chan os.Signal, 1)
-			signal.Notify(hup, syscall.SIGHUP)
-			defer signal.Stop(hup)
 			o.reload = hup
 			return runDaemon(cmd.Context(), cfg, o)
 		},
