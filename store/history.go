@@ -79,10 +79,13 @@ func (s *Store) ObservationAt(ctx context.Context, origin string, at time.Time) 
 	return s.lastObservation(ctx, origin, at, "")
 }
 
+// andReadable leaves the readable answers of observations.
+const andReadable = " AND observations.state IN ('p', 'a')"
+
 // ReadableAt is ObservationAt among the readable answers: the one that says
 // what the site wanted then.
 func (s *Store) ReadableAt(ctx context.Context, origin string, at time.Time) (watcher.Observation, error) {
-	return s.lastObservation(ctx, origin, at, " AND observations.state IN ('p', 'a')")
+	return s.lastObservation(ctx, origin, at, andReadable)
 }
 
 func (s *Store) lastObservation(ctx context.Context, origin string, at time.Time, and string) (watcher.Observation, error) {

@@ -45,14 +45,15 @@ func (s *Store) AccessSince(ctx context.Context, sites []int64, agent string) (m
 // of kinds is used: it would lead through the events of all sites.
 const accessOfSites = "(kind || '') = 'access' AND site_id IN"
 
-// FirstSeen tells for sites, by their ID, when they were first looked at.
+// FirstSeen tells for sites, by their ID, when it was first read what they
+// want. Looks that failed before that saw nothing of it.
 func (s *Store) FirstSeen(ctx context.Context, sites []int64) (map[int64]time.Time, error) {
 	first := map[int64]time.Time{}
 	if len(sites) == 0 {
 		return first, nil
 	}
 	marks, args := placeholders(sites)
-	rows, err := s.Query(ctx, "SELECT site_id, MIN(at) FROM observations WHERE site_id IN ("+marks+") GROUP BY site_id", args...)
+	rows, err := s.Query(ctx, "SELECT site_id, MIN(at) FROM observations WHERE site_id IN ("+marks+")"+andReadable+" GROUP BY site_id", args...)
 	if err != nil {
 		return nil, fmt.Errorf("first seen: %w", err)
 	}

@@ -101,6 +101,7 @@ func TestSinceWhenAndWhatIsOwed(t *testing.T) {
 		s := open(t, url)
 		list := siteConfigs(2)
 		resync(t, s, list)
+		record(t, s, outage(claimOne(t, s, list[0].Origin), t0.Add(-time.Minute))) // tells nothing
 		record(t, s, policy(claimOne(t, s, list[0].Origin), t0, "a", profileOf(diff.Allowed, robots.SourceWildcard)))
 		r := policy(claimOne(t, s, list[0].Origin), t0.Add(time.Hour), "b", blockedProfile)
 		change(&r, "01J00000000000000000000001", "slack")

@@ -38,7 +38,8 @@ type SiteStore interface {
 	// AccessSince tells for sites, by their ID, when access of an agent last
 	// changed; those where it never did are left out.
 	AccessSince(ctx context.Context, sites []int64, agent string) (map[int64]time.Time, error)
-	// FirstSeen tells for sites, by their ID, when they were first looked at.
+	// FirstSeen tells for sites, by their ID, when it was first read what they
+	// want.
 	FirstSeen(ctx context.Context, sites []int64) (map[int64]time.Time, error)
 }
 
