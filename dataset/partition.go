@@ -13,8 +13,20 @@ import (
 	"time"
 )
 
-// File writes a file that is there whole or not at all.
+// File writes a file that is there whole or not at all. A symbolic link leads
+// to the file that is written. A device or a pipe is written to: a file in its
+// place would take it away from everybody.
 func File(path string, write func(w io.Writer) error) (err error) {
+	mode := fs.FileMode(0o644)
+	if info, err := os.Stat(path); err == nil {
+		if !info.Mode().IsRegular() {
+			return into(path, write)
+		}
+		mode = info.Mode().Perm()
+		if path, err = filepath.EvalSymlinks(path); err != nil {
+			return err
+		}
+	}
 	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-")
 	if err != nil {
 		return err
@@ -27,14 +39,19 @@ func File(path string, write func(w io.Writer) error) (err error) {
 	if err := write(f); err != nil {
 		return errors.Join(err, f.Close())
 	}
-	mode := fs.FileMode(0o644)
-	if info, err := os.Stat(path); err == nil {
-		mode = info.Mode().Perm()
-	}
 	if err := errors.Join(f.Chmod(mode), f.Sync(), f.Close()); err != nil {
 		return err
 	}
 	return os.Rename(f.Name(), path)
+}
+
+// into writes to what is there.
+func into(path string, write func(w io.Writer) error) error {
+	f, err := os.OpenFile(path, os.O_WRONLY, 0)
+	if err != nil {
+		return err
+	}
+	return errors.Join(write(f), f.Close())
 }
 
 // spoolOctets is how many octets of rows wait in memory, of all days
