@@ -101,6 +101,20 @@ func wants(t *testing.T, what string, values map[string][]string, want map[strin
 	}
 }
 
+// Nothing but the volume can be written to where the image is empty and its
+// root read-only: temporary files go there too.
+func TestContainerWritesToItsVolume(t *testing.T) {
+	text, err := os.ReadFile(deployDir + "container/Containerfile")
+	if err != nil {
+		t.Fatal(err)
+	}
+	volume := regexp.MustCompile(`(?m)^VOLUME (\S+)$`).FindSubmatch(text)
+	temporary := regexp.MustCompile(`(?m)^ENV TMPDIR=(\S+)$`).FindSubmatch(text)
+	if volume == nil || temporary == nil || string(volume[1]) != string(temporary[1]) {
+		t.Errorf("the volume is %q, $TMPDIR is %q", volume, temporary)
+	}
+}
+
 func TestComposeFile(t *testing.T) {
 	values := yamlValues(t, deployDir+"container/compose.yaml")[0]
 	service := regexp.MustCompile(`^services\.\w+\.`)
