@@ -80,6 +80,15 @@ func TestLifeOfThePackage(t *testing.T) {
 	}
 	m.await("the site is still watched", m.watches("https://example.com"))
 
+	// Put back: the copy of before, also where a kill left a log beside the file.
+	m.do("systemctl", "kill", "--kill-whom=main", "--signal=KILL", unit)
+	m.do("systemctl", "stop", unit)
+	m.do("rm", "-f", "/var/lib/robotswatch/robotswatch.db-wal", "/var/lib/robotswatch/robotswatch.db-shm")
+	m.do("cp", "/root/before.db", "/var/lib/robotswatch/robotswatch.db")
+	m.do("systemctl", "start", unit)
+	m.running(unit, home, "")
+	m.await("the site is watched by the copy", m.watches("https://example.com"))
+
 	// A second instance from the template, and a socket held by systemd.
 	m.write("/etc/robotswatch/two.toml", "[store]\nurl = \"sqlite:two.db\"\n[server]\nlisten = \"127.0.0.1:9310\"\n")
 	m.do("systemctl", "enable", "--now", "robotswatch@two.service")
