@@ -135,7 +135,8 @@ func (rt *route) wants(c watcher.Change) bool {
 	if !aboutAgents(c) {
 		return true
 	}
-	return slices.ContainsFunc(touched(c), func(a string) bool { return rt.agents[strings.ToLower(a)] })
+	return slices.ContainsFunc(touched(c), func(a string) bool { return rt.agents[strings.ToLower(a)] }) ||
+		slices.ContainsFunc(c.CrawlDelays, func(d diff.CrawlDelayChange) bool { return d.Agent == diff.Everyone })
 }
 
 // severe also lets pass the end of an outage to a receiver that was told of

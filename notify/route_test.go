@@ -44,6 +44,12 @@ func TestRoute(t *testing.T) {
 	}
 	with := func(c watcher.Change, f func(*watcher.Change)) watcher.Change { f(&c); return c }
 	gptbot := blockedChange("https://a.example", "GPTBot")
+	delays := []watcher.Kind{watcher.KindCrawlDelay}
+	delay := func(agent string) watcher.Change {
+		return with(blockedChange("https://a.example"), func(c *watcher.Change) {
+			c.Kind, c.Severity, c.CrawlDelays = watcher.KindCrawlDelay, watcher.Info, []diff.CrawlDelayChange{{Agent: agent}}
+		})
+	}
 	for _, tc := range []struct {
 		name   string
 		config ReceiverConfig
@@ -56,6 +62,8 @@ func TestRoute(t *testing.T) {
 		{"another agent asked for", ReceiverConfig{Agents: []string{"CCBot"}}, gptbot, false},
 		{"group asked for", ReceiverConfig{Agents: []string{"@ai"}}, gptbot, true},
 		{"agents asked for, change about the site", ReceiverConfig{Agents: []string{"CCBot"}}, stateChange("https://a.example", fetch.Policy, fetch.Unreachable), true},
+		{"crawl delay of another", ReceiverConfig{Agents: []string{"GPTBot"}, Kinds: delays, MinSeverity: watcher.Info}, delay("CCBot"), false},
+		{"crawl delay of everyone", ReceiverConfig{Agents: []string{"GPTBot"}, Kinds: delays, MinSeverity: watcher.Info}, delay("*"), true},
 		{"backfilled", ReceiverConfig{}, with(gptbot, func(c *watcher.Change) { c.Backfilled = true }), false},
 		{"expected", ReceiverConfig{}, with(gptbot, func(c *watcher.Change) { c.Expected = "relaunch" }), false},
 		{"severity at the bound", ReceiverConfig{MinSeverity: watcher.Critical}, gptbot, true},

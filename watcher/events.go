@@ -19,7 +19,7 @@ import (
 // changes says what the transitions of one look mean for agents: at most one
 // event of each kind.
 func (j *Judge) changes(ctx context.Context, before Site, d Decision, at time.Time, watch *Watch, kept *policies) ([]Change, error) {
-	b := builder{before: before, site: d.Site, watch: watch, catalogue: j.set.Catalogue, at: at, semantics: j.set.Semantics}
+	b := builder{before: before, site: d.Site, watch: watch, catalogue: j.set.Catalogue, heard: j.heard, at: at, semantics: j.set.Semantics}
 	reread := slices.ContainsFunc(d.Transitions, func(t Transition) bool { return !t.ofState() })
 	for _, t := range d.Transitions {
 		if t.ofState() {
@@ -44,6 +44,7 @@ type builder struct {
 	before, site Site
 	watch        *Watch
 	catalogue    *agents.Catalogue
+	heard        []diff.Agent
 	at           time.Time
 	semantics    Semantics
 	changes      []Change
@@ -174,12 +175,22 @@ func (b *builder) versionEvents(t Transition, before, after *diff.Input) {
 }
 
 // named gives the agents that either file names and nobody watches, as the
-// catalogue writes and reads them where it knows them.
+// catalogue writes and reads them where it knows them; and those that somebody
+// wants to hear of: rules for everyone touch them without naming them.
 func (b *builder) named(before, after *diff.Input) []diff.Agent {
 	list := diff.NamedBeside(before, after, b.watch.Agents, b.watch.Has)
 	for i, n := range list {
 		if known, ok := b.catalogue.Lookup(n.Token); ok {
 			list[i] = AgentOf(known)
+		}
+	}
+	for _, a := range b.heard {
+		i := slices.IndexFunc(list, func(o diff.Agent) bool { return strings.EqualFold(o.Token, a.Token) })
+		switch {
+		case i >= 0:
+			list[i] = a // as it is usually written
+		case !b.watch.Has(a.Token):
+			list = append(list, a)
 		}
 	}
 	return list

@@ -3,6 +3,7 @@ package watcher
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -184,6 +185,29 @@ func TestEventsOfAState(t *testing.T) {
 				t.Errorf("told\n\t%s\nwant\n\t%s", strings.Join(got, "\n\t"), strings.Join(c.want, "\n\t"))
 			}
 		})
+	}
+}
+
+// Rules for everyone touch an agent that a receiver asks for and nobody watches
+// without naming it.
+func TestAnEventTellsOfAgentsToHearOf(t *testing.T) {
+	set := testJudge(t, "@every 6h").Settings()
+	set.Heard = []string{"oai-searchbot", "GPTBot", "FooBot", "BarBot"}
+	j, err := NewJudge(set)
+	if err != nil {
+		t.Fatal(err)
+	}
+	foo, bar := group("FooBot", "Disallow: /x"), group("BarBot", "Disallow: /")
+	_, changes := lived(t, j, SiteConfig{Origin: "https://example.com"}, nil, policyAnswer(openToAll+foo), policyAnswer(group("*", "Disallow: /")+foo+bar))
+	if len(changes) != 1 {
+		t.Fatalf("%d events", len(changes))
+	}
+	var got []string
+	for _, a := range changes[0].Agents {
+		got = append(got, a.Agent)
+	}
+	if !slices.Equal(got, []string{"GPTBot", "CCBot", "BarBot", "OAI-SearchBot"}) || changes[0].WatchedFirst != 2 || changes[0].Summary != "GPTBot, CCBot now blocked" {
+		t.Errorf("told of %q, %d of them watched: %s", got, changes[0].WatchedFirst, changes[0].Summary)
 	}
 }
 

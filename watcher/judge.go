@@ -21,6 +21,7 @@ type Settings struct {
 	Semantics Semantics
 	Schedule  string   // of sites without their own
 	Watch     []string // agents of sites without their own: tokens and groups
+	Heard     []string // agents that somebody wants to hear of, watched or not: changes tell of them too
 	Catalogue *agents.Catalogue
 }
 
@@ -52,6 +53,7 @@ func LastPolicy(ctx context.Context, from Bodies, site Site) ([]byte, error) {
 // immutable but for caches, and safe for concurrent use.
 type Judge struct {
 	set       Settings
+	heard     []diff.Agent
 	schedules Schedules
 	watches   sync.Map // list, comma-separated -> *Watch
 	recent    parsed
@@ -79,7 +81,14 @@ func NewJudge(s Settings) (*Judge, error) {
 	if s.Confirm.Failures < 1 || s.Confirm.Interval <= 0 {
 		return nil, fmt.Errorf("confirmation needs at least one failure and a positive interval, not %d and %v", s.Confirm.Failures, s.Confirm.Interval)
 	}
+	heard, err := s.Catalogue.Expand(s.Heard)
+	if err != nil {
+		return nil, fmt.Errorf("agents to hear of: %w", err)
+	}
 	j := &Judge{set: s}
+	for _, a := range heard {
+		j.heard = append(j.heard, AgentOf(a))
+	}
 	_, errSchedule := j.schedules.Get(s.Schedule)
 	_, errWatch := j.Watch(SiteConfig{})
 	if err := errors.Join(errSchedule, errWatch); err != nil {

@@ -45,11 +45,16 @@ func semantics(cfg *config.Config) watcher.Semantics {
 }
 
 func judgeSettings(cfg *config.Config, catalogue *agents.Catalogue) watcher.Settings {
+	var heard []string
+	for _, r := range cfg.Receivers {
+		heard = append(heard, r.Agents...)
+	}
 	return watcher.Settings{
 		Confirm:   watcher.Confirm{Failures: cfg.Confirm.Failures, Interval: cfg.Confirm.Interval},
 		Semantics: semantics(cfg),
 		Schedule:  cfg.Schedule.Default,
 		Watch:     cfg.Agents.Watch,
+		Heard:     heard,
 		Catalogue: catalogue,
 	}
 }
