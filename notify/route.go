@@ -26,6 +26,7 @@ type route struct {
 	minSeverity int
 	kinds       []watcher.Kind
 	agents      map[string]bool // lower-case tokens; nil: the watched ones
+	groups      map[string]bool // of robots.txt that these agents may go by, likewise
 	with        []string        // tags
 	without     []string
 	states      []fetch.State
@@ -67,8 +68,12 @@ func NewRouter(receivers []ReceiverConfig, cat *agents.Catalogue) (*Router, erro
 				return nil, fmt.Errorf("receiver %q: agents: %w", c.Name, err)
 			}
 			rt.agents = make(map[string]bool, len(list))
+			rt.groups = map[string]bool{"": true, diff.Everyone: true} // file-wide, and of those without a group
 			for _, a := range list {
 				rt.agents[strings.ToLower(a.Token)] = true
+				for _, token := range append([]string{a.Token}, a.Fallbacks...) {
+					rt.groups[strings.ToLower(token)] = true
+				}
 			}
 		}
 		r.routes = append(r.routes, rt)
@@ -131,6 +136,9 @@ func (rt *route) wants(c watcher.Change) bool {
 	}
 	if rt.agents == nil {
 		return c.Watched
+	}
+	if c.Kind == watcher.KindSignal {
+		return slices.ContainsFunc(c.Signals, func(s diff.SignalChange) bool { return rt.groups[strings.ToLower(s.Scope)] })
 	}
 	if !aboutAgents(c) {
 		return true

@@ -50,6 +50,14 @@ func TestRoute(t *testing.T) {
 			c.Kind, c.Severity, c.CrawlDelays = watcher.KindCrawlDelay, watcher.Info, []diff.CrawlDelayChange{{Agent: agent}}
 		})
 	}
+	prefers := func(scopes ...string) watcher.Change {
+		return with(blockedChange("https://a.example"), func(c *watcher.Change) {
+			c.Kind = watcher.KindSignal
+			for _, s := range scopes {
+				c.Signals = append(c.Signals, diff.SignalChange{Scope: s, Name: "content-signal", After: "ai-train=no"})
+			}
+		})
+	}
 	for _, tc := range []struct {
 		name   string
 		config ReceiverConfig
@@ -62,6 +70,11 @@ func TestRoute(t *testing.T) {
 		{"another agent asked for", ReceiverConfig{Agents: []string{"CCBot"}}, gptbot, false},
 		{"group asked for", ReceiverConfig{Agents: []string{"@ai"}}, gptbot, true},
 		{"agents asked for, change about the site", ReceiverConfig{Agents: []string{"CCBot"}}, stateChange("https://a.example", fetch.Policy, fetch.Unreachable), true},
+		{"preference for another", ReceiverConfig{Agents: []string{"GPTBot"}}, prefers("ccbot"), false},
+		{"preference for several", ReceiverConfig{Agents: []string{"GPTBot"}}, prefers("ccbot", "gptbot"), true},
+		{"preference for everyone", ReceiverConfig{Agents: []string{"GPTBot"}}, prefers("*"), true},
+		{"preference of a file", ReceiverConfig{Agents: []string{"GPTBot"}}, prefers(""), true},
+		{"preference for whom the agent goes by", ReceiverConfig{Agents: []string{"Applebot"}}, prefers("googlebot"), true},
 		{"crawl delay of another", ReceiverConfig{Agents: []string{"GPTBot"}, Kinds: delays, MinSeverity: watcher.Info}, delay("CCBot"), false},
 		{"crawl delay of everyone", ReceiverConfig{Agents: []string{"GPTBot"}, Kinds: delays, MinSeverity: watcher.Info}, delay("*"), true},
 		{"backfilled", ReceiverConfig{}, with(gptbot, func(c *watcher.Change) { c.Backfilled = true }), false},
