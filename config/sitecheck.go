@@ -48,14 +48,22 @@ func checkSites(l *loader, c *Config) {
 			return
 		}
 		if reported[file]++; reported[file] <= maxFileProblems {
-			l.reportIn(file, at, "site", "%s is there twice, first at %s:%d; keep one of them", s.Origin, before.file, before.at.line)
+			l.reportIn(file, at, l.siteKey(file), "%s is there twice, first at %s:%d; keep one of them", s.Origin, before.file, before.at.line)
 		}
 	})
 	for file, n := range reported {
 		if n > maxFileProblems {
-			l.reportIn(file, place{1, 1}, "site", "and %d more sites are there twice", n-maxFileProblems)
+			l.reportIn(file, place{1, 1}, l.siteKey(file), "and %d more sites are there twice", n-maxFileProblems)
 		}
 	}
+}
+
+// siteKey is the key under which a file has its sites; lists of them have none.
+func (l *loader) siteKey(file string) string {
+	if file == l.file {
+		return "sites.url"
+	}
+	return "site"
 }
 
 // eachSite goes through the sites that are right, and reports the mistakes
