@@ -50,6 +50,7 @@ func pinger(target string, policy netpolicy.Policy) func(context.Context) error 
 		if err != nil {
 			return errors.New("heartbeat.url is not a URL")
 		}
+		req.Header.Set("User-Agent", "robotswatch")
 		resp, err := client.Do(req)
 		var inner *url.Error
 		if errors.As(err, &inner) {

@@ -48,7 +48,12 @@ func TestHeartBeatsOnlyWhileThereIsProgress(t *testing.T) {
 
 func TestPingSaysWhatWentWrongWithoutTheURL(t *testing.T) {
 	status := http.StatusOK
-	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(status) }))
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if got := r.UserAgent(); got != "robotswatch" {
+			t.Errorf("asked for by %q", got)
+		}
+		w.WriteHeader(status)
+	}))
 	defer srv.Close()
 	ping := pinger(srv.URL+"/s3cret", netpolicy.Policy{AllowPrivate: true})
 	if err := ping(t.Context()); err != nil {
