@@ -21,7 +21,7 @@ var (
 	// ErrAtWork is that daemons work on the store.
 	ErrAtWork = errors.New("daemons are at work on the store: stop them first")
 	// ErrDiffers is that a copy does not hold what its source holds.
-	ErrDiffers = errors.New("the copy differs from its source")
+	ErrDiffers = errors.New("the copy differs from its source, which was perhaps written meanwhile: copy again into an empty store")
 )
 
 // factCopy is the fact that marks the target of an unfinished copy.

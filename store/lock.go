@@ -59,6 +59,34 @@ func lockedFile(path string) error {
 	return nil
 }
 
+// lockPoll is how often lockDir tries.
+const lockPoll = 20 * time.Millisecond
+
+// lockDir waits until no other process holds this lock of a directory. It
+// leaves no file behind and ends with the process.
+func lockDir(ctx context.Context, path string) (release func() error, err error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	tick := time.NewTicker(lockPoll)
+	defer tick.Stop()
+	for {
+		err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+		if err == nil {
+			return f.Close, nil
+		}
+		if !errors.Is(err, syscall.EWOULDBLOCK) {
+			return nil, errors.Join(fmt.Errorf("lock %s: %w", path, err), f.Close())
+		}
+		select {
+		case <-ctx.Done():
+			return nil, errors.Join(ctx.Err(), f.Close())
+		case <-tick.C:
+		}
+	}
+}
+
 func writeAll(f *os.File, text string) error {
 	_, err := f.WriteAt([]byte(text), 0)
 	return err

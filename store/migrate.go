@@ -6,6 +6,7 @@ import (
 	"embed"
 	"fmt"
 	"io/fs"
+	"path/filepath"
 	"strings"
 
 	"github.com/pressly/goose/v3"
@@ -15,7 +16,8 @@ import (
 //go:embed migrations/*.sql
 var migrationFiles embed.FS
 
-// migrationLock is the advisory lock that lets one process migrate at a time.
+// migrationLock is the advisory lock that lets one process migrate at a time;
+// with SQLite it is the lock of the directory.
 const migrationLock = 7_626_843_722
 
 // versionTable is where goose notes what was applied.
@@ -46,6 +48,13 @@ func (s *Store) migrate(ctx context.Context, db *sql.DB) error {
 	case s.opts.ReadOnly:
 		return ErrOlderSchema
 	}
+	if s.d.name == sqliteDialect.name {
+		release, err := lockDir(ctx, filepath.Dir(s.lockPath))
+		if err != nil {
+			return fmt.Errorf("migrate: %w", err)
+		}
+		defer release()
+	}
 	if _, err := p.Up(ctx); err != nil {
 		return fmt.Errorf("migrate: %w", err)
 	}
@@ -60,7 +69,7 @@ func (s *Store) provider(db *sql.DB) (*goose.Provider, error) {
 	opts := []goose.ProviderOption{goose.WithLogger(goose.NopLogger()), goose.WithDisableGlobalRegistry(true),
 		goose.WithGoMigrations(repack(s.d))}
 	if s.d.name == postgresDialect.name {
-		locker, err := lock.NewPostgresSessionLocker(lock.WithLockID(migrationLock))
+		locker, err := lock.NewPostgresSessionLocker(lock.WithLockID(migrationLock), lock.WithLockTimeout(1, 300)) // looks each second
 		if err != nil {
 			return nil, err
 		}
