@@ -189,6 +189,7 @@ func (d *Daemon) Run(ctx context.Context) error {
 
 // claim is what came of one.
 type claim struct {
+	asked  time.Time
 	room   int
 	leases []Lease
 	err    error
@@ -208,8 +209,9 @@ func (d *Daemon) refill(ctx context.Context, p *pool, clock *steady) chan claim 
 	}
 	claimed := make(chan claim, 1)
 	go func() {
+		asked := time.Now()
 		leases, err := d.opt.Store.Claim(ctx, d.opt.Clock(), room, d.lease)
-		claimed <- claim{room, leases, err}
+		claimed <- claim{asked, room, leases, err}
 	}()
 	return claimed
 }
@@ -224,7 +226,7 @@ func (d *Daemon) take(ctx context.Context, p *pool, c claim) time.Duration {
 		return d.opt.Poll
 	}
 	for _, l := range c.leases {
-		p.add(newTask(l))
+		p.add(newTask(l, c.asked))
 	}
 	if len(c.leases) == c.room {
 		return refillEvery
@@ -303,6 +305,7 @@ func (d *Daemon) Once(ctx context.Context, origins []string) error {
 }
 
 func (d *Daemon) claimPage(ctx context.Context, p *pool, origins []string) error {
+	asked := time.Now()
 	leases, err := d.opt.Store.ClaimSites(ctx, d.opt.Clock(), origins, d.lease)
 	if err != nil {
 		return err
@@ -311,7 +314,7 @@ func (d *Daemon) claimPage(ctx context.Context, p *pool, origins []string) error
 		d.opt.Log.Warn("sites are left out: not watched, or being looked at by somebody else", "sites", missing)
 	}
 	for _, l := range leases {
-		p.add(newTask(l))
+		p.add(newTask(l, asked))
 	}
 	return nil
 }
@@ -320,6 +323,7 @@ func (d *Daemon) claimPage(ctx context.Context, p *pool, origins []string) error
 // the result is recorded: ErrBusy when the site is being looked at or is not
 // watched, ErrNotNow when the look had to be put off.
 func (d *Daemon) CheckNow(ctx context.Context, origin string) error {
+	asked := time.Now()
 	leases, err := d.opt.Store.ClaimSites(ctx, d.opt.Clock(), []string{origin}, d.lease)
 	if err != nil {
 		return err
@@ -327,7 +331,7 @@ func (d *Daemon) CheckNow(ctx context.Context, origin string) error {
 	if len(leases) == 0 {
 		return ErrBusy
 	}
-	t := newTask(leases[0])
+	t := newTask(leases[0], asked)
 	recorded := make(chan error, 1)
 	t.recorded = recorded
 	t.urgent = true

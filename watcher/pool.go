@@ -31,15 +31,17 @@ type task struct {
 	token    atomic.Int64 // of the lease, or of the one that replaced it
 	domain   string       // registered domain, "" for an IP address
 	address  string       // IP address that answered last, "" when there was none
-	since    time.Time    // when it was claimed
+	since    time.Time    // when it was claimed, or before
 	urgent   bool
 	tries    int
 	unused   bool       // the look never happened
 	recorded chan error // told when the result is recorded; nil for nobody
 }
 
-func newTask(l Lease) *task {
-	t := &task{lease: l, domain: domainOf(l.Site.Origin), address: l.Site.Memory.Address, since: time.Now()}
+// newTask takes the time at which the claim was asked for: its answer may come
+// long after the lease began, and after its end where this process stood still.
+func newTask(l Lease, asked time.Time) *task {
+	t := &task{lease: l, domain: domainOf(l.Site.Origin), address: l.Site.Memory.Address, since: asked}
 	if _, err := netip.ParseAddr(t.domain); err == nil {
 		t.domain, t.address = "", t.domain
 	}

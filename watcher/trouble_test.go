@@ -71,6 +71,36 @@ func (w *withoutWork) Claim(ctx context.Context, now time.Time, n int, lease tim
 	return w.memStore.Claim(ctx, now, n, lease)
 }
 
+// lateAnswers is a store whose claims are answered late.
+type lateAnswers struct {
+	*memStore
+	by time.Duration
+}
+
+func (l *lateAnswers) Claim(ctx context.Context, now time.Time, n int, lease time.Duration) ([]Lease, error) {
+	leases, err := l.memStore.Claim(ctx, now, n, lease)
+	if len(leases) > 0 {
+		time.Sleep(l.by)
+	}
+	return leases, err
+}
+
+// A daemon that learns of its leases when they have run out, since it stood
+// still or its connection did, leaves the sites to whoever has them by now.
+func TestALeaseThatIsOverWhenItIsToldIsNotUsed(t *testing.T) {
+	for by, looks := range map[time.Duration]int{time.Second: 3, time.Hour: 0} {
+		synctest.Test(t, func(t *testing.T) {
+			sites, _ := testSites(3)
+			web := newFakeWeb(func(string, time.Time) fetch.Outcome { return policyAnswer("") })
+			d := testDaemon(t, &lateAnswers{newMemStore(sites...), by}, web, "@every 24h", nil)
+			running(t, d, func() { time.Sleep(90 * time.Minute) })
+			if web.lookedInAll() != looks {
+				t.Errorf("answered after %v: %d looks, want %d", by, web.lookedInAll(), looks)
+			}
+		})
+	}
+}
+
 // Whoever watches over the daemon learns that it moves, and why it has no work.
 func TestRoundsGoOnWhileTheStoreIsAway(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
