@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"iter"
 	"time"
@@ -43,67 +42,6 @@ func after(m evidence.Mark, until time.Time, digest watcher.Hash) evidence.Mark 
 const rewriteChain = `INSERT INTO chains (site_id, archive, length, head) VALUES ($1, 1, $2, $3)
 	ON CONFLICT (site_id, archive) DO UPDATE SET dropped = 0, dropped_link = NULL, dropped_last_at = 0,
 		length = excluded.length, head = excluded.head`
-
-// doomed selects runs of a range of sites that ended before $3. Of a chain only
-// a beginning goes: no later record stays behind an earlier one, whatever a
-// clock said.
-const doomed = ` observations.site_id > $1 AND observations.site_id <= $2 AND observations.last_at <> 0 AND observations.last_at < $3
-	AND (observations.seq < 1 OR NOT EXISTS (SELECT 1 FROM observations k WHERE k.site_id = observations.site_id
-		AND k.seq > 0 AND k.seq < observations.seq
-		AND (k.backfill > 0) = (observations.backfill > 0) AND (k.last_at = 0 OR k.last_at >= $3)))`
-
-// noteDropped keeps the last links of what dropRuns removes of live chains.
-const noteDropped = `INSERT INTO chains (site_id, archive, dropped, dropped_link, dropped_last_at)
-	SELECT d.site_id, 0, d.seq, d.link, d.last_at FROM (
-		SELECT observations.site_id, observations.seq, observations.link, observations.last_at,
-			ROW_NUMBER() OVER (PARTITION BY observations.site_id ORDER BY observations.seq DESC) AS n
-		FROM observations WHERE` + doomed + ` AND observations.seq > 0 AND observations.backfill = 0) d
-	WHERE d.n = 1
-	ON CONFLICT (site_id, archive) DO UPDATE SET dropped = excluded.dropped, dropped_link = excluded.dropped_link,
-		dropped_last_at = excluded.dropped_last_at`
-
-const dropRuns = "DELETE FROM observations WHERE" + doomed
-
-// noteDroppedArchives keeps the last links of what dropRuns removes of archives,
-// which have to be computed. What is damaged leads to a link that does not fit
-// the end of the chain, as before.
-func noteDroppedArchives(ctx context.Context, tx *Tx, after, upTo, before int64) error {
-	rows, err := tx.Query(ctx, "SELECT "+observationColumns+", observations.site_id, dropped, dropped_link, dropped_last_at"+fromObservations+
-		"JOIN chains ON chains.site_id = observations.site_id AND chains.archive = 1 WHERE"+doomed+
-		" AND observations.seq > 0 AND observations.backfill > 0 ORDER BY observations.site_id, observations.seq", after, upTo, before)
-	if err != nil {
-		return err
-	}
-	type ending struct {
-		site  int64
-		mark  evidence.Mark
-		until time.Time
-	}
-	var ends []ending
-	if err := each(rows, func(scan Scan) error {
-		var id int64
-		var b beginning
-		run, origin, err := scanObservation(scan, &id, &b.dropped, &b.link, &b.lastAt)
-		if err != nil && !errors.Is(err, ErrCorrupt) {
-			return err
-		}
-		if n := len(ends); n == 0 || ends[n-1].site != id {
-			ends = append(ends, ending{id, b.mark(), fromMillis(b.lastAt)})
-		}
-		e := &ends[len(ends)-1]
-		e.mark, e.until = e.mark.Next(e.until, evidence.Digest(evidence.RecordOf(origin, &run).Text())), run.LastAt
-		return nil
-	}); err != nil {
-		return err
-	}
-	notes := make([][]any, len(ends))
-	for i, e := range ends {
-		notes[i] = []any{e.site, e.mark.Position, e.mark.Link[:], toMillis(e.until)}
-	}
-	_, err = tx.ExecMany(ctx, `UPDATE chains SET dropped = $2, dropped_link = $3, dropped_last_at = $4
-		WHERE site_id = $1 AND archive = 1`, notes)
-	return err
-}
 
 // Chain reads one of the two chains of a site, and how many of its runs were
 // recorded before there were chains. It is that of one moment, whatever

@@ -40,7 +40,7 @@ func (s *Store) TidyUp(ctx context.Context, retention time.Duration, log *slog.L
 		var did Tidied
 		began := time.Now()
 		ran, err := s.Once(ctx, "tidy", began, tidyPeriod, func(ctx context.Context) (err error) {
-			did, err = s.Tidy(ctx, time.Now(), retention)
+			did, err = s.Tidy(ctx, s.Now(), retention)
 			return err
 		})
 		switch {
@@ -125,29 +125,6 @@ func (s *Store) exec(ctx context.Context, query string, args ...any) (n int64, e
 		return err
 	})
 	return n, err
-}
-
-// dropObservations removes runs that ended before a time. The open run of a
-// site stays, however old, and what is left of a chain is its end: what is
-// noted of it and what is removed are the same, though looks may end runs
-// meanwhile.
-func (s *Store) dropObservations(ctx context.Context, before time.Time) (dropped int64, err error) {
-	err = s.byPages(ctx, "sites", func(after, upTo int64) (bool, error) {
-		var n int64
-		err := s.writeAtOneMoment(ctx, func(tx *Tx) (err error) {
-			if _, err = tx.Exec(ctx, noteDropped, after, upTo, toMillis(before)); err != nil {
-				return err
-			}
-			if err = noteDroppedArchives(ctx, tx, after, upTo, toMillis(before)); err != nil {
-				return err
-			}
-			n, err = tx.Exec(ctx, dropRuns, after, upTo, toMillis(before))
-			return err
-		})
-		dropped += n
-		return true, err
-	})
-	return dropped, err
 }
 
 // dropBodies removes bodies that neither a site nor an observation refers to
