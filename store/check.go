@@ -26,7 +26,7 @@ func (p Problem) String() string { return p.Where + ": " + p.What }
 // daemons; report is called for each problem, for the first few of a kind.
 func (s *Store) Check(ctx context.Context, report func(Problem)) error {
 	c := checker{s: s, report: report, said: make(map[string]int)}
-	for _, step := range []func(context.Context) error{c.integrity, c.bodiesHold, c.sitesHold, c.observationsHold, c.changesHold, c.countsHold} {
+	for _, step := range []func(context.Context) error{c.integrity, c.bodiesHold, c.sitesHold, c.observationsHold, c.changesHold, c.wordsHold, c.countsHold} {
 		if err := step(ctx); err != nil {
 			return fmt.Errorf("check: %w", err)
 		}
@@ -217,6 +217,31 @@ func (c *checker) changesHold(ctx context.Context) error {
 			return nil
 		}
 	}
+}
+
+// wordsHold looks for words that stand for nothing: what has one of them would
+// never be found again.
+func (c *checker) wordsHold(ctx context.Context) error {
+	for _, k := range []struct{ what, query string }{
+		{"status", "SELECT receiver, status FROM deliveries WHERE status NOT IN ('pending', 'sent', 'dead')"},
+		{"state", `SELECT origin, state FROM sites
+			WHERE state NOT IN ('pending', 'policy', 'absent', 'denied', 'unreachable', 'not_robots')`},
+		{"readable state", "SELECT origin, readable FROM sites WHERE readable NOT IN ('', 'policy', 'absent')"},
+	} {
+		rows, err := c.s.Query(ctx, k.query)
+		if err != nil {
+			return err
+		}
+		if err := each(rows, func(scan Scan) error {
+			var where, word string
+			err := scan(&where, &word)
+			c.problem(k.what, where, fmt.Sprintf("%q is no %s", word, k.what))
+			return err
+		}); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // countsHold compares the counts that are kept with counting. One statement

@@ -36,6 +36,8 @@ func TestCheckFindsDamage(t *testing.T) {
 			{"UPDATE observations SET last_at = at - $1 WHERE site_id = 8 AND last_at <> 0", "UPDATE observations SET last_at = at + $1 - 1 WHERE site_id = 8 AND last_at <> 0", 1, 1, "overlaps"},
 			{"UPDATE sites SET observed_at = observed_at + $1 WHERE id = 6", "UPDATE sites SET observed_at = observed_at - $1 WHERE id = 6", 1, 1, "open observation"},
 			{"UPDATE changes SET severity = severity - $1", "UPDATE changes SET severity = severity + $1", 1, 1, "fit together"},
+			{"UPDATE deliveries SET status = $1 WHERE id = (SELECT max(id) FROM deliveries)", "UPDATE deliveries SET status = $1 WHERE id = (SELECT max(id) FROM deliveries)", "peneing", "pending", "no status"},
+			{"UPDATE sites SET readable = $1 WHERE id = 3", "UPDATE sites SET readable = $1 WHERE id = 3", "poliky", "policy", "no readable"},
 			{"UPDATE standings SET sites = sites + $1 WHERE state = 'unreachable'", "UPDATE standings SET sites = sites - $1 WHERE state = 'unreachable'", 3, 3, "+3 sites"},
 		} {
 			if _, err := s.exec(t.Context(), damage.query, damage.arg); err != nil {
