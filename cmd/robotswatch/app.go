@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/coreos/go-systemd/v22/journal"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 	"golang.org/x/term"
@@ -72,7 +73,7 @@ crawler could fetch becomes forbidden, or free again.`,
 	pf := root.PersistentFlags()
 	pf.StringVar(&a.configFile, "config", "", "configuration `file` (default $ROBOTSWATCH_CONFIG, ./config.toml, /etc/robotswatch/config.toml)")
 	pf.Var(levelFlag{&a.logLevel}, "log-level", "debug, info, warn or error")
-	pf.StringVar(&a.logFormat, "log-format", "", "text or json (default text on a terminal, else json)")
+	pf.StringVar(&a.logFormat, "log-format", "", "text, json or journal, that of systemd (default text on a terminal, else json)")
 	root.AddCommand(
 		a.agentsCommand(),
 		a.configCommand(),
@@ -184,13 +185,14 @@ func (f levelFlag) String() string {
 
 func (a *app) checkLogFlags() error {
 	switch a.logFormat {
-	case "", "text", "json":
+	case "", "text", "json", "journal":
 		return nil
 	}
-	return fmt.Errorf("--log-format %q: allowed are text and json", a.logFormat)
+	return fmt.Errorf("--log-format %q: allowed are text, json and journal", a.logFormat)
 }
 
-// logger writes to stderr. It is made once by each command that logs.
+// logger writes to stderr, or to the journal where that was asked for. It is
+// made once by each command that logs.
 func (a *app) logger() *slog.Logger {
 	opt := &slog.HandlerOptions{Level: &a.logLevel, ReplaceAttr: func(_ []string, x slog.Attr) slog.Attr {
 		if x.Value.Kind() == slog.KindDuration { // JSON would show bare nanoseconds
@@ -201,7 +203,11 @@ func (a *app) logger() *slog.Logger {
 	if a.logFormat == "text" || a.logFormat == "" && isTerminal(a.stderr) {
 		return slog.New(slog.NewTextHandler(a.stderr, opt))
 	}
-	return slog.New(slog.NewJSONHandler(a.stderr, opt))
+	lines := slog.NewJSONHandler(a.stderr, opt)
+	if a.logFormat == "journal" {
+		return slog.New(&journalHandler{level: &a.logLevel, send: journal.Send, otherwise: lines})
+	}
+	return slog.New(lines)
 }
 
 func isTerminal(w any) bool {

@@ -22,7 +22,7 @@ func TestUsageErrorsExitWith2AndSayWhatIsAllowed(t *testing.T) {
 		want string
 	}{
 		{[]string{"nonsense"}, `unknown command "nonsense"`},
-		{[]string{"version", "--log-format", "xml"}, "allowed are text and json"},
+		{[]string{"version", "--log-format", "xml"}, "allowed are text, json and journal"},
 		{[]string{"version", "--log-level", "loud"}, "allowed are debug, info, warn and error"},
 		{[]string{"explain", "FILE", "/", "--agent", "GPTBot", "--agent", "CCBot"}, `"--agent" flag: it is there twice`},
 		{[]string{"access", "--site", "a.example", "--site=b.example"}, `"--site" flag: it is there twice`},

@@ -46,6 +46,10 @@ func TestLifeOfThePackage(t *testing.T) {
 	m.write("/etc/robotswatch/config.toml", config+"nonsense = 1\n")
 	m.do("systemctl", "reload", unit)
 	m.await("a bad file is reported", m.metric("robotswatch_config_last_reload_successful 0"))
+	m.await("the journal has it among the errors, with fields", func() bool {
+		out, _ := m.try("journalctl", "--no-pager", "-u", unit, "-p", "err", "-o", "verbose", "SYSLOG_IDENTIFIER=robotswatch")
+		return strings.Contains(out, "MESSAGE=configuration not reloaded, the old one stays in force error=") && strings.Contains(out, " ERROR=")
+	})
 	m.write("/etc/robotswatch/config.toml", config)
 	m.do("systemctl", "reload", unit)
 	m.await("a good file is reported", m.metric("robotswatch_config_last_reload_successful 1"))
