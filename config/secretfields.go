@@ -95,7 +95,7 @@ func readSecretFile(in *input, path string) (string, error) { return readSecret(
 
 func readCredential(in *input, name string) (string, error) {
 	if in.options.CredentialsDir == "" {
-		return "", errors.New("there is no $CREDENTIALS_DIRECTORY; systemd sets it for units with LoadCredential=")
+		return "", errors.New("there is no $CREDENTIALS_DIRECTORY; systemd sets it for units with LoadCredential=, by hand set it to the directory that holds the secret")
 	}
 	if name != filepath.Base(name) {
 		return "", fmt.Errorf("%q is not the name of a credential; write what stands before the colon in LoadCredential=", name)

@@ -91,6 +91,8 @@ func TestAStrangersHour(t *testing.T) {
 	})
 	m.ban("GPTBot")
 	m.await("the alert is in Slack", func() bool { return strings.Contains(read(t, slack), "GPTBot now blocked") })
+	// Where docs/operations.md says that secrets are while the service runs.
+	m.do("env", "CREDENTIALS_DIRECTORY=/run/credentials/robotswatch.service", "robotswatch", "deliveries")
 }
 
 // follow does one line of the document.
