@@ -220,6 +220,9 @@ func (s *Server) siteFile(p *sitePage, text []byte) {
 	case text == nil && p.Site.Readable == fetch.Absent:
 		p.NoFile = "The site has none."
 		return
+	case text == nil && len(p.Versions) > 0:
+		p.NoFile = "No look of ours has read one yet; the versions above are from archives."
+		return
 	case text == nil:
 		p.NoFile = "None has been seen yet."
 		return

@@ -3,14 +3,43 @@ package web_test
 import (
 	"encoding/json"
 	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
+	"github.com/robotswatch/robotswatch/config"
 	"github.com/robotswatch/robotswatch/diff"
+	"github.com/robotswatch/robotswatch/fetch"
 	"github.com/robotswatch/robotswatch/history"
 	"github.com/robotswatch/robotswatch/watcher"
 	"github.com/robotswatch/robotswatch/web"
 )
+
+// A file that only archives have is not one that was never seen.
+func TestASiteKnownFromArchivesAloneSaysSo(t *testing.T) {
+	const origin = "https://a.example"
+	w := newWorld(t, web.Settings{}, []watcher.SiteConfig{{Origin: origin}, {Origin: "https://new.example"}}, today.Add(-time.Hour))
+	file := filepath.Join(t.TempDir(), "captures.jsonl")
+	capture := `{"site":"https://a.example","time":"2026-05-01T12:00:00Z","status":200,"body_base64":"VXNlci1hZ2VudDogKgpBbGxvdzogLwo="}`
+	if err := os.WriteFile(file, []byte(capture), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	source, err := history.JSONL([]string{file}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := history.Run(t.Context(), source, history.Options{Judge: w.judge, Store: w.store, Origin: config.NormalizeOrigin, MaxBytes: 1 << 20, Bad: func(history.Bad) {}, Progress: func(history.Progress) {}}); err != nil {
+		t.Fatal(err)
+	}
+	w.live(t, outage(origin, today.Add(-time.Hour), fetch.Unreachable, 503))
+	for host, want := range map[string]string{"a.example": "the versions above are from archives", "new.example": "None has been seen yet."} {
+		if got := call(t, w.server, "GET", "/sites/"+host, "").Body.String(); !strings.Contains(got, want) {
+			t.Errorf("%s lacks %q", host, want)
+		}
+	}
+}
 
 // How sites stood to an agent before it was watched is shown for the days of
 // which it is known, and the standings from then on.
