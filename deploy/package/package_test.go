@@ -48,6 +48,7 @@ func TestWhatIsInThePackages(t *testing.T) {
 		for _, path := range []string{
 			"DEBIAN/postinst", "DEBIAN/prerm", "DEBIAN/postrm", "usr/lib/systemd/system/robotswatch.service",
 			"usr/share/bash-completion/completions/robotswatch", "usr/share/man/man1/robotswatch-run.1.gz",
+			"usr/share/doc/robotswatch/operations.md", "usr/share/doc/robotswatch/prometheus/rules.yml", "usr/share/doc/robotswatch/prometheus/alertmanager.yml",
 		} {
 			if _, err := os.Stat(filepath.Join(root, path)); err != nil {
 				t.Error(err)
