@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/robotswatch/robotswatch/history"
+	"github.com/robotswatch/robotswatch/internal/sizes"
 )
 
 func TestCheckFindsDamage(t *testing.T) {
@@ -88,7 +89,7 @@ func TestCheckBesideDaemonsFindsNothing(t *testing.T) {
 			}
 		})
 		found := map[string]bool{}
-		for range 20 {
+		for range sizes.Pick(20, 4) {
 			if err := s.Check(t.Context(), func(p Problem) { found[fmt.Sprint(p)] = true }); err != nil {
 				t.Error(err)
 			}
