@@ -78,6 +78,12 @@ func Transient(err error) bool {
 		strings.Contains(err.Error(), "conn closed")
 }
 
+// diskFull reports whether SQLite found no room.
+func diskFull(err error) bool {
+	se := (*sqlite.Error)(nil)
+	return errors.As(err, &se) && se.Code()&0xff == sqlite3.SQLITE_FULL
+}
+
 // transientCode judges an SQLSTATE (PostgreSQL manual, appendix A).
 func transientCode(code string) bool {
 	switch code {

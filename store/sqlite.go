@@ -22,7 +22,9 @@ const (
 	sqliteWriterCacheKiB = 16 << 10
 	sqliteReaderCacheKiB = 4 << 10
 	sqliteReaders        = 6      // connections that read
-	sqliteCheckpoint     = 10_000 // pages of log before it is folded into the file
+	sqliteLogPages       = 10_000 // of log before it is folded into the file
+	sqliteLogPagesLeast  = 1_000  // of that on a small disk, see logPages
+	sqlitePage           = 4096   // octets
 )
 
 func (s *Store) openSQLite(ctx context.Context, path string) error {
@@ -76,6 +78,13 @@ func (s *Store) openSQLite(ctx context.Context, path string) error {
 // failure takes it away, as if it had not been.
 func sqliteBegin(synchronous string) string {
 	return "PRAGMA synchronous = " + synchronous + "; BEGIN IMMEDIATE"
+}
+
+// foldLog writes what the log says into the file, as far as no reader needs it,
+// so that the log begins anew in its own place. Where the disk is full that may
+// be all the room there is; where it is not enough the next attempt says so.
+func (tx *Tx) foldLog(ctx context.Context) {
+	_, _ = tx.conn.ExecContext(ctx, "PRAGMA wal_checkpoint(PASSIVE)")
 }
 
 // freedAtOnce is how many of the sites that are due the longest freeLeases
@@ -159,13 +168,24 @@ func sqliteDSN(path string, cacheKiB int, readOnly bool) string {
 		q.Add("_pragma", "journal_mode(WAL)")
 		q.Add("_pragma", "synchronous(NORMAL)")
 		q.Add("_pragma", "foreign_keys(1)")
-		q.Add("_pragma", fmt.Sprintf("wal_autocheckpoint(%d)", sqliteCheckpoint))
+		q.Add("_pragma", fmt.Sprintf("wal_autocheckpoint(%d)", logPages(path)))
 		q.Add("_pragma", "journal_size_limit(67108864)")
 	}
 	q.Add("_pragma", fmt.Sprintf("cache_size(-%d)", cacheKiB))
 	q.Add("_pragma", "temp_store(MEMORY)") // statement journals too: a quarter of a claim's cost on disk
 	q.Set("mode", "rw")
 	return "file:" + filePath(path) + "?" + q.Encode()
+}
+
+// logPages is how long the log may become: an eighth of what is free on the
+// disk, within bounds. A log that fills a disk cannot be folded into a file
+// that has to grow for it.
+func logPages(path string) int {
+	free, ok := freeRoom(path)
+	if !ok {
+		return sqliteLogPages
+	}
+	return int(min(max(free/8/sqlitePage, sqliteLogPagesLeast), sqliteLogPages))
 }
 
 // filePath is a path as a file: URI has it.

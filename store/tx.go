@@ -61,7 +61,11 @@ func (s *Store) writeOnce(ctx context.Context, begin string, fn func(tx *Tx) err
 		return err
 	}
 	defer release()
-	return tx.run(ctx, begin, fn)
+	err = tx.run(ctx, begin, fn)
+	if diskFull(err) {
+		tx.foldLog(ctx)
+	}
+	return err
 }
 
 // atOneMoment gives fn a view of the store as it is at one moment, for reads
