@@ -43,17 +43,26 @@ const rewriteChain = `INSERT INTO chains (site_id, archive, length, head) VALUES
 	ON CONFLICT (site_id, archive) DO UPDATE SET dropped = 0, dropped_link = NULL, dropped_last_at = 0,
 		length = excluded.length, head = excluded.head`
 
-// Chain reads one of the two chains of a site, and how many of its runs were
-// recorded before there were chains. It is that of one moment, whatever
-// retention or a backfill does meanwhile.
-func (s *Store) Chain(ctx context.Context, origin string, archive bool) (c evidence.Chain, unchained int, err error) {
-	c.Site, c.Archive = origin, archive
+// ChainAt gives what was last seen of a site at a time, and the chain that it is
+// in: both as they are at one moment, whatever retention or a backfill does
+// meanwhile. watcher.ErrNotFound before the first look.
+func (s *Store) ChainAt(ctx context.Context, origin string, at time.Time) (run watcher.Observation, c evidence.Chain, err error) {
 	err = s.atOneMoment(ctx, func(q Queryer) (err error) {
-		if err = readEnds(ctx, q, &c); err == nil {
-			unchained, err = readLinks(ctx, q, &c)
+		if run, err = lastObservation(ctx, q, origin, at); err == nil {
+			c, _, err = readChain(ctx, q, origin, run.Backfill)
 		}
 		return err
 	})
+	return run, c, err
+}
+
+// readChain reads one of the two chains of a site, and how many of its runs
+// were recorded before there were chains.
+func readChain(ctx context.Context, q Queryer, origin string, archive bool) (c evidence.Chain, unchained int, err error) {
+	c.Site, c.Archive = origin, archive
+	if err = readEnds(ctx, q, &c); err == nil {
+		unchained, err = readLinks(ctx, q, &c)
+	}
 	if err != nil {
 		return c, 0, fmt.Errorf("chain of %s: %w", origin, err)
 	}

@@ -73,24 +73,11 @@ func (s *Store) Observations(ctx context.Context, origin string, since, until ti
 // forever is later than any time that is stored.
 const forever = int64(1) << 62
 
-// ObservationAt gives the run that was open at a time: what was last seen
-// then. watcher.ErrNotFound before the first look.
-func (s *Store) ObservationAt(ctx context.Context, origin string, at time.Time) (watcher.Observation, error) {
-	return s.lastObservation(ctx, origin, at, "")
-}
-
-// andReadable leaves the readable answers of observations.
-const andReadable = " AND observations.state IN ('p', 'a')"
-
-// ReadableAt is ObservationAt among the readable answers: the one that says
-// what the site wanted then.
-func (s *Store) ReadableAt(ctx context.Context, origin string, at time.Time) (watcher.Observation, error) {
-	return s.lastObservation(ctx, origin, at, andReadable)
-}
-
-func (s *Store) lastObservation(ctx context.Context, origin string, at time.Time, and string) (watcher.Observation, error) {
-	ob, _, err := scanObservation(s.QueryRow(ctx, "SELECT "+observationColumns+fromObservations+
-		"WHERE sites.origin = $1 AND observations.at <= $2"+and+" ORDER BY observations.at DESC LIMIT 1",
+// lastObservation is the run that was open at a time: what was last seen then.
+// watcher.ErrNotFound before the first look.
+func lastObservation(ctx context.Context, q Queryer, origin string, at time.Time) (watcher.Observation, error) {
+	ob, _, err := scanObservation(q.QueryRow(ctx, "SELECT "+observationColumns+fromObservations+
+		"WHERE sites.origin = $1 AND observations.at <= $2 ORDER BY observations.at DESC LIMIT 1",
 		origin, toMillis(at)).Scan)
 	if errors.Is(err, sql.ErrNoRows) {
 		err = watcher.ErrNotFound

@@ -53,7 +53,7 @@ func (s *Store) FirstSeen(ctx context.Context, sites []int64) (map[int64]time.Ti
 		return first, nil
 	}
 	marks, args := placeholders(sites)
-	rows, err := s.Query(ctx, "SELECT site_id, MIN(at) FROM observations WHERE site_id IN ("+marks+")"+andReadable+" GROUP BY site_id", args...)
+	rows, err := s.Query(ctx, "SELECT site_id, MIN(at) FROM observations WHERE site_id IN ("+marks+") AND state IN ('p', 'a') GROUP BY site_id", args...)
 	if err != nil {
 		return nil, fmt.Errorf("first seen: %w", err)
 	}

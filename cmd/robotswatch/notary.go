@@ -28,7 +28,7 @@ func (n *notary) bundle(ctx context.Context, origin string, at time.Time) ([]byt
 	if at.IsZero() {
 		at = now
 	}
-	run, err := n.store.ObservationAt(ctx, origin, at)
+	run, chain, err := n.store.ChainAt(ctx, origin, at)
 	if errors.Is(err, watcher.ErrNotFound) {
 		return nil, fmt.Errorf("nothing was seen of %s by %s: %w", origin, at.UTC().Format(time.RFC3339), watcher.ErrNotFound)
 	}
@@ -36,17 +36,8 @@ func (n *notary) bundle(ctx context.Context, origin string, at time.Time) ([]byt
 		return nil, err
 	}
 	b := &evidence.Bundle{Schema: evidence.BundleSchema, MadeAt: now, MadeBy: buildVersion(), Site: origin, AskedAt: at.UTC()}
-	chain, _, err := n.store.Chain(ctx, origin, run.Backfill)
-	if err != nil {
-		return nil, err
-	}
 	if b.Chain, err = chain.Prove(run.At); err != nil {
 		return nil, err
-	}
-	for i := range chain.Links {
-		if chain.Links[i].Run.At.Equal(run.At) {
-			run = chain.Links[i].Run // read with what follows it
-		}
 	}
 	b.Record, b.LastAt = string(evidence.RecordOf(origin, &run).Text()), evidence.Moment{Time: run.LastAt}
 	if !run.Body.IsZero() {
