@@ -13,8 +13,9 @@ import (
 	"github.com/robotswatch/robotswatch/watcher"
 )
 
-// ErrBackfilledMeanwhile is that two backfills met at one site.
-var ErrBackfilledMeanwhile = errors.New("another backfill wrote the same site meanwhile: run one at a time")
+// ErrBackfilledMeanwhile is that a backfill or a replay met another one at a
+// site, or retention.
+var ErrBackfilledMeanwhile = errors.New("what archives tell of the site was altered meanwhile, by another backfill or by retention: run it again, one at a time")
 
 // ErrWatchedMeanwhile is that a look was recorded for the very moment of a
 // capture.
