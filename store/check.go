@@ -21,9 +21,9 @@ func (p Problem) String() string { return p.Where + ": " + p.What }
 
 // Check reads everything and reports what does not fit together: the
 // database's own integrity, bodies against their hashes, what was seen against
-// its chain, references, packed values, runs that overlap, counts against a
-// recount. It may run beside
-// daemons; report is called for each problem, for the first few of a kind.
+// its chain, references, packed values, runs that overlap, words that stand for
+// nothing, counts against a recount. It may run beside daemons; report is called
+// for each problem, for the first few of a kind.
 func (s *Store) Check(ctx context.Context, report func(Problem)) error {
 	c := checker{s: s, report: report, said: make(map[string]int)}
 	for _, step := range []func(context.Context) error{c.integrity, c.bodiesHold, c.sitesHold, c.observationsHold, c.changesHold, c.wordsHold, c.countsHold} {
@@ -234,9 +234,11 @@ func (c *checker) wordsHold(ctx context.Context) error {
 		}
 		if err := each(rows, func(scan Scan) error {
 			var where, word string
-			err := scan(&where, &word)
+			if err := scan(&where, &word); err != nil {
+				return err
+			}
 			c.problem(k.what, where, fmt.Sprintf("%q is no %s", word, k.what))
-			return err
+			return nil
 		}); err != nil {
 			return err
 		}
