@@ -31,6 +31,7 @@ type app struct {
 	stdin          io.Reader
 	stdout, stderr io.Writer
 	getenv         func(string) string
+	journal        journalSender
 
 	configFile string
 	logLevel   slog.LevelVar
@@ -47,9 +48,19 @@ func (a *app) main(ctx context.Context, args []string) int {
 	case errors.Is(err, errAnswer):
 		return exitAnswer
 	default:
-		fmt.Fprintf(a.stderr, "robotswatch: %v\n", err)
+		a.complain(err)
 		return exitTrouble
 	}
+}
+
+// complain says why nothing came of a command: on stderr, or as an error in the
+// journal, which takes what it reads from a daemon's stderr for information.
+func (a *app) complain(err error) {
+	text := "robotswatch: " + err.Error()
+	if a.logFormat == "journal" && !isTerminal(a.stderr) && a.journal(text, journal.PriErr, map[string]string{"SYSLOG_IDENTIFIER": "robotswatch"}) == nil {
+		return
+	}
+	fmt.Fprintln(a.stderr, text)
 }
 
 func (a *app) root() *cobra.Command {
@@ -205,7 +216,7 @@ func (a *app) logger() *slog.Logger {
 	}
 	lines := slog.NewJSONHandler(a.stderr, opt)
 	if a.logFormat == "journal" {
-		return slog.New(&journalHandler{level: &a.logLevel, send: journal.Send, otherwise: lines})
+		return slog.New(&journalHandler{level: &a.logLevel, send: a.journal, otherwise: lines})
 	}
 	return slog.New(lines)
 }

@@ -12,6 +12,9 @@ import (
 	"github.com/robotswatch/robotswatch/internal/visible"
 )
 
+// journalSender puts one entry into systemd's journal.
+type journalSender func(message string, p journal.Priority, fields map[string]string) error
+
 // journalHandler logs into systemd's journal: the level is the priority and
 // each attribute a field of its own, so that journalctl can select by them.
 // The message has them all too, since that is what journalctl shows.
@@ -19,7 +22,7 @@ type journalHandler struct {
 	level     slog.Leveler
 	attrs     []slog.Attr // flat, with the groups in their keys
 	group     string
-	send      func(message string, p journal.Priority, fields map[string]string) error
+	send      journalSender
 	otherwise slog.Handler // where the journal takes nothing
 }
 

@@ -66,3 +66,31 @@ func TestJournalHasFieldsAndWords(t *testing.T) {
 		t.Errorf("without a journal: %s", lines.String())
 	}
 }
+
+// Why a daemon does not start is an error in the journal, where stderr would be
+// information, and is said on stderr where there is no journal.
+func TestAStartInVainIsAnErrorInTheJournal(t *testing.T) {
+	for _, c := range []struct {
+		format string
+		none   bool
+		want   string // in the journal, else on stderr
+	}{{"journal", false, "journal"}, {"journal", true, "stderr"}, {"text", false, "stderr"}} {
+		told := map[string]string{}
+		var errs bytes.Buffer
+		a := &app{stderr: &errs, getenv: func(string) string { return "" }, journal: func(m string, p journal.Priority, _ map[string]string) error {
+			if c.none {
+				return errors.New("no such socket")
+			}
+			if p == journal.PriErr {
+				told["journal"] += m
+			}
+			return nil
+		}}
+		if code := a.main(t.Context(), []string{"--log-format", c.format, "--config", "none.toml", "run"}); code != exitTrouble {
+			t.Errorf("exit %d", code)
+		}
+		if told["stderr"] = errs.String(); !strings.HasPrefix(told[c.want], "robotswatch: ") || !strings.Contains(told[c.want], "none.toml") || len(told["journal"])*len(told["stderr"]) > 0 {
+			t.Errorf("%+v: %q", c, told)
+		}
+	}
+}

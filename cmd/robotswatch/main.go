@@ -8,6 +8,8 @@ import (
 	"os/signal"
 	"syscall"
 	_ "time/tzdata" // schedules and quiet hours name zones, and an empty container has none
+
+	"github.com/coreos/go-systemd/v22/journal"
 )
 
 func main() {
@@ -15,10 +17,11 @@ func main() {
 	defer stop()
 	context.AfterFunc(ctx, stop) // a second signal ends the process at once
 	a := &app{
-		stdin:  os.Stdin,
-		stdout: os.Stdout,
-		stderr: os.Stderr,
-		getenv: os.Getenv,
+		stdin:   os.Stdin,
+		stdout:  os.Stdout,
+		stderr:  os.Stderr,
+		getenv:  os.Getenv,
+		journal: journal.Send,
 	}
 	os.Exit(a.main(ctx, os.Args[1:]))
 }

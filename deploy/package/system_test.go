@@ -69,6 +69,10 @@ func TestLifeOfThePackage(t *testing.T) {
 		n, err := strconv.Atoi(m.property(unit, "NRestarts"))
 		return err == nil && n > 12
 	})
+	m.await("the journal has why among the errors", func() bool {
+		out, _ := m.try("journalctl", "--no-pager", "-u", unit, "-p", "err", "SYSLOG_IDENTIFIER=robotswatch")
+		return strings.Contains(out, "robotswatch: ") && strings.Contains(out, "nonsense")
+	})
 	m.write("/etc/robotswatch/config.toml", config)
 	second = m.running(unit, home, second)
 
