@@ -18,13 +18,20 @@ import (
 // place would take it away from everybody.
 func File(path string, write func(w io.Writer) error) (err error) {
 	mode := fs.FileMode(0o644)
-	if info, err := os.Stat(path); err == nil {
-		if !info.Mode().IsRegular() {
-			return into(path, write)
-		}
+	switch info, err := os.Stat(path); {
+	case err == nil && !info.Mode().IsRegular():
+		return into(path, write)
+	case err == nil:
 		mode = info.Mode().Perm()
 		if path, err = filepath.EvalSymlinks(path); err != nil {
 			return err
+		}
+	case errors.Is(err, fs.ErrNotExist):
+		if target, err := os.Readlink(path); err == nil { // to a file that is still to come
+			if !filepath.IsAbs(target) {
+				target = filepath.Join(filepath.Dir(path), target)
+			}
+			return File(target, write)
 		}
 	}
 	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-")

@@ -20,6 +20,7 @@ func TestFileLeavesWhatIsThere(t *testing.T) {
 		syscall.Mkfifo(at("pipe"), 0o600),
 		os.WriteFile(at("old"), []byte("much longer than the new"), 0o600),
 		os.Symlink("old", at("link")),
+		os.Symlink("new", at("early")), // leads to nothing yet
 		os.Mkdir(at("directory"), 0o700),
 	); err != nil {
 		t.Fatal(err)
@@ -39,7 +40,7 @@ func TestFileLeavesWhatIsThere(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer reader.Close()
-	for _, name := range []string{"pipe", "old", "link"} {
+	for _, name := range []string{"pipe", "old", "link", "early"} {
 		before := kind(name)
 		if err := dataset.File(at(name), write); err != nil {
 			t.Errorf("%s: %v", name, err)
@@ -54,14 +55,16 @@ func TestFileLeavesWhatIsThere(t *testing.T) {
 			t.Errorf("through the pipe came %q (%v)", got[:n], err)
 		}
 	}
-	if got, err := os.ReadFile(at("old")); err != nil || string(got) != "new" {
-		t.Errorf("the file holds %q (%v)", got, err)
+	for _, name := range []string{"old", "new"} {
+		if got, err := os.ReadFile(at(name)); err != nil || string(got) != "new" {
+			t.Errorf("the file %s holds %q (%v)", name, got, err)
+		}
 	}
 	asked := false
 	if err := dataset.File(at("directory"), func(io.Writer) error { asked = true; return nil }); err == nil || asked {
 		t.Errorf("a directory is refused before anything is written: %v", err)
 	}
-	if list, err := os.ReadDir(dir); err != nil || len(list) != 4 {
+	if list, err := os.ReadDir(dir); err != nil || len(list) != 6 {
 		t.Errorf("left over: %v (%v)", list, err)
 	}
 }
