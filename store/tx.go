@@ -70,7 +70,8 @@ func (s *Store) writeOnce(ctx context.Context, begin string, fn func(tx *Tx) err
 
 // atOneMoment gives fn a view of the store as it is at one moment, for reads
 // that take several statements. Others' writes do not wait for it, but what
-// they replace is kept until it ends: fn must be short.
+// they replace is kept until it ends: fn must be short. Only that of a backup
+// cannot be.
 func (s *Store) atOneMoment(ctx context.Context, fn func(q Queryer) error) error {
 	conn, err := s.reader.Conn(ctx)
 	if err != nil {
