@@ -73,9 +73,6 @@ func (s *Server) ask(r *http.Request) (view, error) {
 	if len(p.Text) > fileBytes {
 		p.Text = "" // sent back it would only weigh
 	}
-	for _, said := range []*string{&p.Site, &p.Agent, &p.Path, &p.Text} {
-		*said = strings.ToValidUTF8(*said, "\uFFFD") // judged as it came, sent back as a page can hold it
-	}
 	v.Data = p
 	return v, nil
 }
@@ -88,7 +85,7 @@ func (s *Server) explain(text []byte, agent, path string) *askAnswer {
 	rules := diff.NewInput(text).Rules(s.agent(agent))
 	level, _ := diff.AccessOf(rules)
 	d := rules.Decide(path)
-	a := &askAnswer{Agent: s.agent(agent).Token, Path: strings.ToValidUTF8(path, "\uFFFD"), Allowed: d.Allowed, Access: diff.Access{Level: level, Source: rules.Source}}
+	a := &askAnswer{Agent: s.agent(agent).Token, Path: path, Allowed: d.Allowed, Access: diff.Access{Level: level, Source: rules.Source}}
 	if d.Rule != nil {
 		a.Rule, a.Line = d.Rule.Text, d.Rule.Line
 	}
@@ -114,7 +111,7 @@ func (s *Server) explainSite(r *http.Request, p askPage) (*askAnswer, error) {
 	agent := s.agent(p.Agent)
 	now := s.deps.Now()
 	g := watcher.Gate(site, text, agent, path, now, s.deps.Judge.Settings().Semantics)
-	a := &askAnswer{Agent: agent.Token, Path: strings.ToValidUTF8(path, "\uFFFD"), Allowed: g.Allowed, Access: diff.Access{Level: g.Access, Source: g.Source},
+	a := &askAnswer{Agent: agent.Token, Path: path, Allowed: g.Allowed, Access: diff.Access{Level: g.Access, Source: g.Source},
 		State: g.State, ObservedAt: g.ObservedAt, Stale: g.Stale}
 	if g.Rule != nil && g.Line != nil {
 		a.Rule, a.Line = *g.Rule, *g.Line

@@ -72,7 +72,8 @@ func (s *Server) page(collect func(*http.Request) (view, error)) http.HandlerFun
 		}
 		w.Header().Set("Content-Type", "text/html; charset=utf-8")
 		w.WriteHeader(status)
-		_, _ = b.WriteTo(w) // the client may be gone
+		// What was asked is sent back here and there, whatever its octets.
+		_, _ = w.Write(bytes.ToValidUTF8(b.Bytes(), []byte("\uFFFD"))) // the client may be gone
 	}
 }
 
