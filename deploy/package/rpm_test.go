@@ -87,7 +87,7 @@ func (m *machine) earlierRPM() {
 	// The places that nfpm.yaml names.
 	work, content := t.TempDir(), m.root+"/root/content/usr"
 	for _, link := range [][2]string{
-		{repository + "/deploy", "deploy"}, {repository + "/config.example.toml", "config.example.toml"}, {repository + "/LICENSE", "LICENSE"},
+		{repository + "/deploy", "deploy"}, {repository + "/docs", "docs"}, {repository + "/config.example.toml", "config.example.toml"}, {repository + "/LICENSE", "LICENSE"},
 		{content + "/bin/robotswatch", "dist/stage/robotswatch"}, {content + "/share/man/man1", "dist/stage/man"},
 		{content + "/share/bash-completion/completions/robotswatch", "dist/stage/completions/robotswatch.bash"},
 		{content + "/share/zsh/site-functions/_robotswatch", "dist/stage/completions/_robotswatch"},
