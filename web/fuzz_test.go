@@ -40,6 +40,7 @@ func FuzzRequest(f *testing.F) {
 		{"/ask?site=hostile.example&agent=GPTBot&path=/%2e%2e", "", "", ""},
 		{"/ask?site=%b1.example&agent=GPT%b1Bot&path=/%b1", "", "", ""},
 		{"/ask?text=a%b1&agent=GPTBot&path=/%b1", "", "", ""},
+		{"/sites?search=%1b%00%e2%80%ae", "", "", ""},
 		{"/sites?search=%3Cscript%3E&cursor=1&state=policy", "", "", ""},
 		{"/sites/hostile.example/compare?before=" + changes[0].BeforeSHA256 + "&after=" + changes[0].AfterSHA256, "", "", ""},
 		{"/changes?site=hostile.example&kind=access", "", "", ""},

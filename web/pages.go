@@ -12,6 +12,8 @@ import (
 	"net/url"
 	"strings"
 	"time"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/robotswatch/robotswatch/diff"
 	"github.com/robotswatch/robotswatch/fetch"
@@ -73,8 +75,21 @@ func (s *Server) page(collect func(*http.Request) (view, error)) http.HandlerFun
 		w.Header().Set("Content-Type", "text/html; charset=utf-8")
 		w.WriteHeader(status)
 		// What was asked is sent back here and there, whatever its octets.
-		_, _ = w.Write(bytes.ToValidUTF8(b.Bytes(), []byte("\uFFFD"))) // the client may be gone
+		_, _ = w.Write(bytes.Map(inPages, b.Bytes())) // the client may be gone
 	}
+}
+
+// inPages replaces in pages what no text has: control characters, and those
+// that turn the direction of others. Octets that are no UTF-8 come as
+// utf8.RuneError.
+func inPages(r rune) rune {
+	switch {
+	case r == '\n', r == '\t', r == '\r':
+		return r
+	case unicode.IsControl(r), unicode.Is(unicode.Cf, r):
+		return utf8.RuneError
+	}
+	return r
 }
 
 // parsePages reads every template once, each page with the layout and the
