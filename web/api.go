@@ -40,8 +40,8 @@ func (s *Server) api(mux *http.ServeMux) ([]byte, error) {
 	}
 	api := humago.NewWithPrefix(mux, apiPath, huma.Config{
 		OpenAPI:                      doc,
-		Formats:                      map[string]huma.Format{"application/json": huma.DefaultJSONFormat, "json": huma.DefaultJSONFormat, "text/csv": {Marshal: marshalCSV}},
-		DefaultFormat:                "application/json",
+		Formats:                      map[string]huma.Format{formatJSON: huma.DefaultJSONFormat, "json": huma.DefaultJSONFormat, formatCSV: {Marshal: marshalCSV}},
+		DefaultFormat:                formatJSON,
 		RejectUnknownQueryParameters: true,
 		Transformers:                 []huma.Transformer{ownErrors},
 	})

@@ -63,14 +63,7 @@ func (s *Server) authorised(next http.Handler) http.Handler {
 		if s.mayAdminister(r) {
 			r = r.WithContext(context.WithValue(r.Context(), adminKey{}, true))
 		}
-		if f := r.URL.Query().Get("format"); f == "csv" {
-			r = r.Clone(r.Context())
-			r.Header.Set("Accept", "text/csv")
-		} else if f == "json" {
-			r = r.Clone(r.Context())
-			r.Header.Set("Accept", "application/json")
-		}
-		next.ServeHTTP(w, r)
+		next.ServeHTTP(w, inFormat(r))
 	})
 }
 
