@@ -34,6 +34,7 @@ func Effects(before, after *Input, agents ...[]Agent) *Report {
 		Sitemaps:    sitemapChanges(before.File(""), after.File("")),
 	}
 	cache := comparisons{}
+	var noted notes
 	for i := range under {
 		u, agent := &under[i], under[i].agent
 		c := cache.compare(before, after, u)
@@ -44,7 +45,7 @@ func Effects(before, after *Input, agents ...[]Agent) *Report {
 		if c.Direction == Same && c.Proven && c.Before == c.After {
 			report.idle(c.NoEffect)
 			if note != "" {
-				report.Notes = append(report.Notes, agent.Token+", "+note)
+				noted.add(agent.Token, note)
 			}
 			continue
 		}
@@ -55,10 +56,41 @@ func Effects(before, after *Input, agents ...[]Agent) *Report {
 		told := &report.Agents[len(report.Agents)-1]
 		told.Agent, told.Note = agent.Token, note
 	}
+	report.Notes = noted.text()
 	if len(report.Signals)+len(report.CrawlDelays)+len(report.Sitemaps.Added)+len(report.Sitemaps.Removed) > 0 {
 		report.Equivalent = false
 	}
 	return report
+}
+
+// notes say each thing once, whomever it is said of.
+type notes []struct {
+	tokens []string
+	words  string
+}
+
+func (n *notes) add(token, words string) {
+	for i := range *n {
+		if one := &(*n)[i]; one.words == words {
+			one.tokens = append(one.tokens, token)
+			return
+		}
+	}
+	*n = append(*n, struct {
+		tokens []string
+		words  string
+	}{[]string{token}, words})
+}
+
+func (n notes) text() (list []string) {
+	for _, one := range n {
+		each := ""
+		if len(one.tokens) > 1 {
+			each = "each "
+		}
+		list = append(list, strings.Join(one.tokens, ", ")+", "+each+one.words)
+	}
+	return list
 }
 
 // idle adds the rules without effect of an agent that is not listed, once

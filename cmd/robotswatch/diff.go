@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -119,33 +118,9 @@ func writeReport(w io.Writer, report *diff.Report, sides [2]*diff.Input, format 
 	for i := range lines {
 		lines[i].Text = visible.Text(lines[i].Text)
 	}
-	told := *report
-	told.Notes = together(report.Notes)
-	_, err := io.WriteString(w, diff.Render(&told))
+	_, err := io.WriteString(w, diff.Render(report))
 	if unified := diff.Unified(lines, contextLines); err == nil && unified != "" {
 		_, err = io.WriteString(w, "\n"+unified)
 	}
 	return err
-}
-
-// together says once what is noted of several agents, each note as
-// "TOKEN, words".
-func together(notes []string) (list []string) {
-	var order []string
-	tokens := make(map[string][]string)
-	for _, n := range notes {
-		token, words, _ := strings.Cut(n, ", ")
-		if tokens[words] == nil {
-			order = append(order, words)
-		}
-		tokens[words] = append(tokens[words], token)
-	}
-	for _, words := range order {
-		who := strings.Join(tokens[words], ", ")
-		if len(tokens[words]) > 1 {
-			words = "each " + words
-		}
-		list = append(list, who+", "+words)
-	}
-	return list
 }
