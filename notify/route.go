@@ -137,14 +137,15 @@ func (rt *route) wants(c watcher.Change) bool {
 	if rt.agents == nil {
 		return c.Watched
 	}
-	if c.Kind == watcher.KindSignal {
+	switch c.Kind {
+	case watcher.KindAccess:
+		return slices.ContainsFunc(c.Agents, func(a diff.AgentChange) bool { return rt.agents[strings.ToLower(a.Agent)] })
+	case watcher.KindCrawlDelay:
+		return slices.ContainsFunc(c.CrawlDelays, func(d diff.CrawlDelayChange) bool { return rt.groups[strings.ToLower(d.Agent)] })
+	case watcher.KindSignal:
 		return slices.ContainsFunc(c.Signals, func(s diff.SignalChange) bool { return rt.groups[strings.ToLower(s.Scope)] })
 	}
-	if !aboutAgents(c) {
-		return true
-	}
-	return slices.ContainsFunc(touched(c), func(a string) bool { return rt.agents[strings.ToLower(a)] }) ||
-		slices.ContainsFunc(c.CrawlDelays, func(d diff.CrawlDelayChange) bool { return d.Agent == diff.Everyone })
+	return true
 }
 
 // severe also lets pass the end of an outage to a receiver that was told of
@@ -162,23 +163,6 @@ func (rt *route) tagged(tags []string) bool {
 		return false
 	}
 	return len(rt.with) == 0 || slices.ContainsFunc(rt.with, has)
-}
-
-// aboutAgents reports whether a change names agents; others concern all.
-func aboutAgents(c watcher.Change) bool {
-	return c.Kind == watcher.KindAccess || c.Kind == watcher.KindCrawlDelay
-}
-
-// touched lists the agents that a change names.
-func touched(c watcher.Change) []string {
-	var list []string
-	for _, a := range c.Agents {
-		list = append(list, a.Agent)
-	}
-	for _, d := range c.CrawlDelays {
-		list = append(list, d.Agent)
-	}
-	return list
 }
 
 // GroupKey is equal for changes that say the same of different sites: kind,

@@ -76,6 +76,7 @@ func TestRoute(t *testing.T) {
 		{"preference of a file", ReceiverConfig{Agents: []string{"GPTBot"}}, prefers(""), true},
 		{"preference for whom the agent goes by", ReceiverConfig{Agents: []string{"Applebot"}}, prefers("googlebot"), true},
 		{"crawl delay of another", ReceiverConfig{Agents: []string{"GPTBot"}, Kinds: delays, MinSeverity: watcher.Info}, delay("CCBot"), false},
+		{"crawl delay of whom the agent goes by", ReceiverConfig{Agents: []string{"Applebot"}, Kinds: delays, MinSeverity: watcher.Info}, delay("Googlebot"), true},
 		{"crawl delay of everyone", ReceiverConfig{Agents: []string{"GPTBot"}, Kinds: delays, MinSeverity: watcher.Info}, delay("*"), true},
 		{"backfilled", ReceiverConfig{}, with(gptbot, func(c *watcher.Change) { c.Backfilled = true }), false},
 		{"expected", ReceiverConfig{}, with(gptbot, func(c *watcher.Change) { c.Expected = "relaunch" }), false},
