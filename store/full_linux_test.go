@@ -35,6 +35,17 @@ func rewrite(t *testing.T, s *Store, times int) {
 	}
 }
 
+func TestTheLogTakesAnEighthOfWhatIsFree(t *testing.T) {
+	for free, pages := range map[uint64]int{
+		0: 1000, 8 * 4096 * 1000: 1000, 8 * 4096 * 1001: 1001,
+		8 * 4096 * 9999: 9999, 8 * 4096 * 10_000: 10_000, 8 * 4096 * 10_001: 10_000, 1 << 50: 10_000,
+	} {
+		if got := logPagesIn(free); got != pages {
+			t.Errorf("%d octets are free: %d pages, want %d", free, got, pages)
+		}
+	}
+}
+
 // What fits on a small disk is kept there, however often it changes.
 func TestTheLogLeavesRoomOnASmallDisk(t *testing.T) {
 	rewrite(t, open(t, "sqlite:"+filepath.Join(smallDisk(t), "small.db")), 48)

@@ -181,10 +181,13 @@ func sqliteDSN(path string, cacheKiB int, readOnly bool) string {
 // disk, within bounds. A log that fills a disk cannot be folded into a file
 // that has to grow for it.
 func logPages(path string) int {
-	free, ok := freeRoom(path)
-	if !ok {
-		return sqliteLogPages
+	if free, ok := freeRoom(path); ok {
+		return logPagesIn(free)
 	}
+	return sqliteLogPages
+}
+
+func logPagesIn(free uint64) int {
 	return int(min(max(free/8/sqlitePage, sqliteLogPagesLeast), sqliteLogPages))
 }
 
