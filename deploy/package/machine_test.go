@@ -159,7 +159,9 @@ func boot(t *testing.T, tree string) *machine {
 
 func (m *machine) await(what string, holds func() bool) {
 	m.t.Helper()
-	for late := time.Now().Add(m.slow * patience); !holds(); time.Sleep(50 * time.Millisecond) { // another system, which has no other way to tell
+	tick := time.NewTicker(50 * time.Millisecond) // another system, which has no other way to tell
+	defer tick.Stop()
+	for late := time.Now().Add(m.slow * patience); !holds(); <-tick.C {
 		if time.Now().After(late) {
 			log, _ := m.try("journalctl", "--no-pager", "-n", "20", "-u", "robotswatch*")
 			m.t.Fatalf("it never came true: %s\n%s", what, log)
